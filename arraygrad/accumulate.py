@@ -1,0 +1,107 @@
+"""What happens to a cotangent between the rule that made it and the node that receives it.
+
+A rule knows nothing of broadcasting, of the input's data type or of other consumers. `fit` undoes the
+broadcast and casts; `Buffer` adds the cotangents of several consumers; `owned` decides, when a leaf
+keeps one as its gradient, whether it must be copied.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from arraygrad.backends import Array, Backend
+from arraygrad.errors import GraphError, ShapeError, format_shape
+
+
+class Part:
+    """A cotangent that is zero but at `index`, where it is `g`: what a rule of indexing returns."""
+
+    __slots__ = ("g", "index")
+
+    def __init__(self, index: Any, g: Array) -> None:
+        self.index, self.g = index, g
+
+
+def sum_to_shape(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
+    """Sum `g` over the axes along which `shape` was broadcast; `g` itself where there are none."""
+    if g.shape == shape:
+        return g
+    extra = len(g.shape) - len(shape)
+    stretched = [
+        extra + axis for axis, size in enumerate(shape) if size == 1 and extra >= 0 and g.shape[extra + axis] != 1
+    ]
+    if extra < 0 or any(
+        size != g.shape[extra + axis] and size != 1 for axis, size in enumerate(shape)
+    ):
+        raise ShapeError(f"cannot reduce gradient of shape {format_shape(g.shape)} to {format_shape(shape)}")
+    return xp.reshape(xp.sum(g, axis=(*range(extra), *stretched)), shape)
+
+
+def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Give a rule's result the shape and data type of the input that it belongs to."""
+    if grad.shape != shape:
+        try:
+            if not node.op.broadcasts:
+                raise ShapeError
+            grad = sum_to_shape(xp, grad, shape)
+        except ShapeError:
+            raise GraphError(
+                f"Function {node.name} returned an invalid gradient at index {position} - "
+                f"got {format_shape(grad.shape)} but expected shape {format_shape(shape)}"
+            ) from None
+    if grad.dtype != dtype:
+        if not xp.isdtype(grad.dtype, "real floating"):
+            raise GraphError(
+                f"Function {node.name} returned an invalid gradient at index {position} - "
+                f"got {grad.dtype} but expected data type {dtype}"
+            )
+        grad = xp.astype(grad, dtype)
+    return grad
+
+
+class Buffer:
+    """The sum of the cotangents that have reached a node with several consumers so far.
+
+    The first is kept by reference, since a rule may return what others hold too; the second makes a sum
+    that is the buffer's own; later ones are added in place.
+    """
+
+    __slots__ = ("array", "is_owned")
+
+    def __init__(self) -> None:
+        self.array: Array = None
+        self.is_owned = False
+
+    def add(self, grad: Array) -> None:
+        if self.array is None:
+            self.array = grad
+        elif self.is_owned:
+            self.array += grad
+        else:
+            self.array = self.array + grad
+            # NumPy's sum of two 0-d arrays is a scalar, which `+=` replaces: as good as owned.
+            self.is_owned = True
+
+    def add_part(self, xp: Backend, part: Part, shape: tuple[int, ...]) -> None:
+        """Add where the part is: many small reads of a large array cost what they touch."""
+        if self.array is None:
+            self.array, self.is_owned = xp.scatter(part.g, part.index, shape), True
+            return
+        if not self.is_owned:
+            self.array, self.is_owned = xp.copy(self.array), True
+        xp.add_at(self.array, part.index, part.g)
+
+
+def _references_of_fresh_result() -> int:
+    """Count the references to an array that only the engine's loop holds, in the loop's own form."""
+    ready = [(None, object())]
+    _, g = ready.pop()
+    return _getrefcount(g)
+
+
+_getrefcount = getattr(sys, "getrefcount", None) or (lambda _: -1)
+#: Calibrated rather than written down, since interpreters differ (3.14 borrows references to locals).
+#: Where there are no counts (PyPy), nothing equals it and every gradient is copied.
+FRESH = _references_of_fresh_result() if _getrefcount(object()) > 0 else -2
+getrefcount = _getrefcount

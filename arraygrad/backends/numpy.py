@@ -1,0 +1,141 @@
+"""NumPy: `device="cpu"`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arraygrad.backends import Array, Backend, full_index, is_basic
+from arraygrad.errors import DeviceError, DtypeError
+
+
+class NumpyBackend(Backend):
+    """NumPy through array-api-compat, which is imported when a name is first needed that is no ufunc.
+
+    (NumPy 2's ufuncs are the standard's as they are; importing array_api_compat.numpy takes about as
+    long as importing NumPy, since it loads all of NumPy's lazy submodules.)
+    """
+
+    name = "numpy"
+    array_type = np.ndarray
+    generic = np.generic
+
+    def namespace(self) -> Any:
+        import array_api_compat.numpy
+
+        return array_api_compat.numpy
+
+    def __getattr__(self, name: str) -> Any:
+        ufunc = getattr(np, name, None) if not name.startswith("__") else None
+        if isinstance(ufunc, np.ufunc):
+            setattr(self, name, ufunc)
+            return ufunc
+        return super().__getattr__(name)
+
+    def device(self, array: Array) -> str:
+        return "cpu"
+
+    def device_name(self, device: str) -> str:
+        return "cpu"
+
+    def dtype(self, dtype: Any) -> Any:
+        try:
+            result = np.dtype(dtype)
+        except TypeError:
+            raise DtypeError(f"{dtype!r} is no data type") from None
+        if result.kind not in "biufc":
+            raise DtypeError(f"data type {result} is not supported; use numbers or booleans")
+        return result
+
+    def from_host(self, array: Array, device: str) -> Array:
+        return array.copy()
+
+    def to_host(self, array: Array) -> Array:
+        return array
+
+    def host_array(self, obj: Any, dtype: Any = None) -> Any:
+        """Make a NumPy array of numbers from nested sequences, always a new one."""
+        try:
+            array = np.array(obj, dtype=dtype)
+        except ValueError as error:
+            raise DtypeError(f"cannot make a tensor of {type(obj).__name__}: {error}") from error
+        self.dtype(array.dtype)
+        return array
+
+    def is_bool(self, obj: object) -> bool:
+        return isinstance(obj, bool | np.bool_)
+
+    def convert(self, array: Array, dtype: Any, copy: bool | None) -> Any:
+        """What `numpy.asarray(tensor, dtype, copy=copy)` is to return."""
+        return np.array(array, dtype=dtype, copy=copy)
+
+    def format(self, array: Array, prefix: str) -> str:
+        """Write the values as NumPy does, aligned after `prefix`."""
+        return np.array2string(array, separator=", ", prefix=prefix)
+
+    def copy(self, array: Array) -> Array:
+        return array.copy()
+
+    def may_share_memory(self, x1: Array, x2: Array) -> bool:
+        return np.may_share_memory(x1, x2)
+
+    def is_writable(self, array: Array) -> bool:
+        return bool(array.flags.writeable)
+
+    def add_at(self, x: Array, index: Any, value: Any, /) -> None:
+        index = full_index(index)
+        if is_basic(index) or _no_repeats(index):
+            x[index] += value
+        elif not _add_sorted(x, index, value):
+            np.add.at(x, index, value)
+
+    def scatter(self, g: Array, index: Any, shape: tuple[int, ...], /) -> Array:
+        result = np.zeros(shape, g.dtype)
+        index = full_index(index)
+        if is_basic(index) or _no_repeats(index):
+            result[index] = g
+        else:
+            self.add_at(result, index, g)
+        return result
+
+    def erf(self, x: Array, /) -> Array:
+        try:
+            from scipy.special import erf
+        except ModuleNotFoundError as error:
+            raise DeviceError(
+                "gelu on 'cpu' needs SciPy's erf: pip install 'arraygrad[special]', "
+                'or use approximate="tanh"'
+            ) from error
+        return erf(x)
+
+
+def _no_repeats(index: tuple[Any, ...]) -> bool:
+    """One boolean mask among basic items selects no element twice."""
+    advanced = [item for item in index if not is_basic(item)]
+    return len(advanced) == 1 and getattr(advanced[0], "dtype", None) == np.bool_
+
+
+def _add_sorted(x: Array, index: tuple[Any, ...], value: Array) -> bool:
+    """Add rows of `value` sorted by their target; False where `np.add.at` serves better.
+
+    For a gradient of 4096 rows of 64 into 50,000 rows this takes 10 ms, np.add.at 43.
+    """
+    advanced = [axis for axis, item in enumerate(index) if not is_basic(item)]
+    axis = advanced[0]
+    if len(advanced) > 1 or any(item != slice(None) for item in index[:axis]) or index[axis + 1 :] != (...,):
+        return False
+    targets = np.asarray(index[axis])
+    if targets.size * 8 > value.size:
+        return False
+    rows = value.reshape(*value.shape[:axis], targets.size, *value.shape[axis + targets.ndim :])
+    targets = np.where(targets < 0, targets + x.shape[axis], targets).ravel()
+    order = np.argsort(targets, kind="stable")
+    targets = targets[order]
+    starts = np.flatnonzero(np.concatenate(([True], targets[1:] != targets[:-1])))
+    sums = np.add.reduceat(np.take(rows, order, axis=axis), starts, axis=axis)
+    x[(*index[:axis], targets[starts])] += sums
+    return True
+
+
+BACKEND = NumpyBackend()

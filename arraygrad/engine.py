@@ -1,0 +1,224 @@
+"""Backward: seed, count dependencies, run the nodes that are ready, release, then hand out gradients.
+
+A node may run once every consumer inside the root's subgraph has delivered its cotangent. A first walk
+finds the nodes with several consumers and gives each a Buffer; all others receive their one cotangent
+directly. Nothing recurses, so depth is bounded by memory alone.
+
+Nothing is half-done after an error: the first walk finds released and stale nodes before any rule runs,
+and gradients of leaves are handed out after the last rule has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from arraygrad import debug
+from arraygrad.accumulate import FRESH, Buffer, Part, fit, getrefcount
+from arraygrad.backends import NUMPY, Array, Backend, check_devices, is_array, namespaces
+from arraygrad.errors import GraphError, ShapeError, format_shape
+from arraygrad.node import AccumulateGrad, FunctionNode, Storage, check_saved, mark_written
+
+if TYPE_CHECKING:
+    from arraygrad.tensor import Tensor
+
+Node = FunctionNode | AccumulateGrad
+
+
+def backward(root: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:
+    """Add the gradient of `root` with respect to each leaf to the leaf's `grad`; see Tensor.backward."""
+    node = root._node
+    if node is None:
+        raise GraphError(
+            "backward needs a tensor that requires grad; this one was computed from tensors that do not, "
+            "or inside no_grad()"
+        )
+    run(node, _seed(root, gradient), retain_graph)
+
+
+def _seed(root: Tensor, gradient: Any) -> Array:
+    xp, array = namespaces[type(root.array)], root.array
+    if gradient is None:
+        if root.size != 1:
+            raise ShapeError(
+                "grad can be implicitly created only for scalar outputs, "
+                f"got shape {format_shape(root.shape)}; pass backward(gradient) of that shape"
+            )
+        with xp.scope(root.device):
+            return xp.ones_like(array)
+    gradient = getattr(gradient, "array", gradient)
+    if not is_array(gradient):
+        gradient = xp.from_host(NUMPY.host_array(gradient, xp.numpy_dtype(array.dtype)), root.device)
+    if gradient.shape != array.shape:
+        raise ShapeError(
+            f"gradient shape {format_shape(gradient.shape)} does not match "
+            f"output shape {format_shape(array.shape)}"
+        )
+    check_devices("backward", array, gradient)
+    return gradient if gradient.dtype == array.dtype else xp.astype(gradient, array.dtype)
+
+
+class _Shared(Buffer):
+    """The buffer of a node with several consumers, and how many of them are still to deliver."""
+
+    __slots__ = ("remaining",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remaining = 1
+
+
+def _count_dependencies(root: Node) -> dict[Node, _Shared]:
+    """Walk the subgraph of `root`: a buffer for each node with several consumers in it."""
+    shared: dict[Node, _Shared] = {}
+    seen: set[Node] = {root}
+    pending: list[Node] = [root]
+    check = Storage.any_stale
+    while pending:
+        node = pending.pop()
+        if node.saved is None:
+            raise GraphError(
+                f"Trying to backward through the graph a second time ({node.name}); "
+                "specify retain_graph=True in the first call to keep what it saved"
+            )
+        if check:
+            check_saved(node)
+        for edge in node.edges:
+            if edge is None:
+                continue
+            if edge in seen:
+                if edge not in shared:
+                    shared[edge] = _Shared()
+                shared[edge].remaining += 1
+            else:
+                seen.add(edge)
+                pending.append(edge)
+    return shared
+
+
+def run(root: Node, cotangent: Array, retain_graph: bool) -> None:
+    """Run the subgraph of `root`, which has received `cotangent`."""
+    shared = _count_dependencies(root)
+    leaves: list[tuple[AccumulateGrad, Array]] = []
+    retained: list[tuple[Tensor, Tensor | None]] = []
+    try:
+        with contextlib.ExitStack() as scope:
+            _run_nodes(root, cotangent, shared, leaves, retained, retain_graph, scope)
+    except BaseException:
+        for tensor, previous in reversed(retained):
+            tensor._grad = previous
+        raise
+    for accumulator, grad in leaves:
+        _accumulate(accumulator, grad)
+
+
+def _run_nodes(
+    root: Node,
+    g: Array | None,
+    shared: dict[Node, _Shared],
+    leaves: list[tuple[AccumulateGrad, Array]],
+    retained: list[tuple[Tensor, Tensor | None]],
+    retain_graph: bool,
+    scope: contextlib.ExitStack,
+) -> None:
+    trace, anomaly = debug.trace_stream(), debug.is_anomaly_enabled()
+    keep_saved = retain_graph or anomaly
+    finished: list[FunctionNode] = []
+    ready: list[tuple[Node, Array | None]] = [(root, g)]
+    g = grads = grad = None
+    array_type: type | None = None
+    xp: Backend = NUMPY
+    while ready:
+        node, g = ready.pop()
+        if g is not None and (type(g) is not array_type or xp.has_scope):
+            array_type, xp = type(g), namespaces[type(g)]
+            scope.close()
+            scope.enter_context(xp.scope(xp.device(g)))
+        if trace is not None and g is not None:
+            debug.trace_node(trace, node, g)
+        if type(node) is AccumulateGrad:
+            if g is not None:
+                # An array that only this loop holds becomes the gradient as it is; any other is copied.
+                fresh = xp.counts_references and getrefcount(g) == FRESH and g.base is None
+                leaves.append((node, g if fresh else xp.copy(g)))
+            continue
+        if node.extras is not None and g is not None:
+            _retain(node, g, retained)
+        edges, saved = node.edges, node.saved
+        if g is None:
+            grads = (None,) * len(edges)
+        else:
+            grads = node.op.run(xp, g, saved, edges)
+        if anomaly:
+            debug.check_gradients(node, grads)
+            finished.append(node)
+        if not keep_saved:
+            node.saved = None
+        saved = None
+        for edge, grad in zip(edges, grads):  # noqa: B905  strict=True costs 0.1 us a node
+            if edge is None:
+                continue
+            buffer = shared.get(edge)
+            if type(grad) is not array_type:  # a part, a NumPy scalar, another device, nothing
+                grad = _lift(xp, node, edge, grad, grads, buffer)
+            elif grad.dtype is not edge.dtype or grad.shape != edge.shape:
+                grad = fit(xp, node, _position(grads, grad), grad, edge.shape, edge.dtype)
+            if buffer is None:
+                ready.append((edge, grad))
+                continue
+            if grad is not None:
+                buffer.add(grad)
+            buffer.remaining -= 1
+            if not buffer.remaining:
+                ready.append((edge, buffer.array))
+                del shared[edge]
+        grads = grad = buffer = None  # or they would count as owners of what the leaf receives
+    if anomaly and not retain_graph:
+        for node in finished:
+            node.saved = None
+
+
+def _position(grads: Sequence[Any], grad: Any) -> int:
+    return next(position for position, candidate in enumerate(grads) if candidate is grad)
+
+
+def _lift(xp: Backend, node: FunctionNode, edge: Node, grad: Any, grads: Sequence[Any], buffer: _Shared | None) -> Any:
+    """Turn what a rule returned into an array for `edge`; None if the buffer has taken it already."""
+    if grad is None:
+        return None
+    position = _position(grads, grad)
+    if type(grad) is Part:
+        part = Part(grad.index, fit(xp, node, position, xp.asarray(grad.g), grad.g.shape, edge.dtype))
+        if buffer is None:
+            return xp.scatter(part.g, part.index, edge.shape)
+        buffer.add_part(xp, part, edge.shape)
+        return None
+    if not is_array(grad):
+        grad = xp.asarray(grad)  # NumPy's functions of 0-d arrays return scalars
+    return fit(namespaces[type(grad)], node, position, grad, edge.shape, edge.dtype)
+
+
+def _retain(node: FunctionNode, g: Array, retained: list[tuple[Tensor, Tensor | None]]) -> None:
+    """Store the cotangent in the tensors that asked for it with `retain_grad`."""
+    assert node.extras is not None
+    for reference in node.extras.get("retained", ()):
+        tensor = reference()
+        if tensor is not None and tensor._node is node:  # it may have been detached in place
+            retained.append((tensor, tensor._grad))
+            tensor._grad = tensor._like(namespaces[type(g)].copy(g))
+
+
+def _accumulate(accumulator: AccumulateGrad, grad: Array) -> None:
+    """Add an array that nobody else holds to the gradient of a leaf."""
+    leaf = accumulator.variable
+    if leaf is None or type(leaf._node) is not AccumulateGrad:
+        return
+    stored = leaf._grad
+    if stored is None:
+        leaf._grad = leaf._like(grad)
+    elif namespaces[type(grad)].is_writable(stored.array):
+        stored.array += grad
+        mark_written(stored)
+    else:
+        leaf._grad = leaf._like(stored.array + grad)

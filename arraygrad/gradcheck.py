@@ -1,0 +1,148 @@
+"""Compare gradients with central finite differences."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from arraygrad.backends import Array, namespaces
+from arraygrad.errors import DtypeError, GradcheckError, GraphError, format_shape
+from arraygrad.modes import enable_grad, no_grad
+from arraygrad.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class GradcheckResult:
+    """What `gradcheck` found: true in a condition if all gradients agree."""
+
+    passed: bool
+    #: One line for each element that differs.
+    report: str
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+def gradcheck(
+    f: Callable[..., Any],
+    inputs: Tensor | Sequence[Tensor],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    projection_seed: int = 0,
+    raise_exception: bool = True,
+) -> GradcheckResult:
+    """Check the gradients of `f(*inputs)` against central differences.
+
+    The outputs, of any shape, are projected on a fixed random direction, so that one backward checks them
+    all. An analytic value `a` passes against a numeric `n` if `|a - n| <= atol + rtol * |n|`. Away from
+    points where `f` has a kink: there the two differ rightly.
+
+    Args:
+        f: returns one tensor, or a tuple or list of them.
+        inputs: leaves that require grad, float64. Their `grad` is cleared, their values are restored.
+        raise_exception: raise what was found; otherwise return it.
+
+    Raises:
+        GradcheckError: gradients differ; its text has a line for each element that does.
+        DtypeError: an input is not float64, of whose 16 digits a difference leaves 10 (of float32's 7, one).
+        GraphError: an input is no leaf, or does not require grad.
+
+    >>> import arraygrad as ag
+    >>> x = ag.tensor([0.5, 1.5], requires_grad=True)
+    >>> bool(ag.gradcheck(ag.tanh, [x]))
+    True
+    """
+    tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    for position, tensor in enumerate(tensors):
+        _check_input(position, tensor)
+    for tensor in tensors:
+        tensor.zero_grad()
+    analytic: list[list[float]] = []
+    with enable_grad():
+        outputs = _outputs(f, tensors)
+        weights = _weights(outputs, projection_seed)
+        total = _project(outputs, weights)
+        if total is not None and total.requires_grad:
+            total.backward()
+    for tensor in tensors:
+        grad = tensor.grad
+        analytic.append([0.0] * tensor.size if grad is None else _to_host(grad.array).ravel().tolist())
+        tensor.zero_grad()
+
+    def value() -> float:
+        with no_grad():
+            result = _project(_outputs(f, tensors), weights)
+            return 0.0 if result is None else float(result)
+
+    lines = []
+    for position, tensor in enumerate(tensors):
+        for a, (index, n) in zip(analytic[position], _numeric(value, tensor, eps), strict=True):
+            if not abs(a - n) <= atol + rtol * abs(n):
+                lines.append(f"input {position} element {format_shape(index)}: analytic {a} != numeric {n}")
+    report = "\n".join(lines)
+    if lines and raise_exception:
+        raise GradcheckError(f"gradients differ from finite differences:\n{report}")
+    return GradcheckResult(not lines, report)
+
+
+def _check_input(position: int, tensor: Any) -> None:
+    if not isinstance(tensor, Tensor) or not tensor.requires_grad or not tensor.is_leaf:
+        raise GraphError(f"gradcheck: input {position} must be a leaf tensor that requires grad")
+    if tensor.dtype.name != "float64":
+        raise DtypeError(f"gradcheck: input {position} must be float64, got {tensor.dtype}")
+    if not namespaces[type(tensor.array)].is_writable(tensor.array):
+        raise GraphError(f"gradcheck: input {position} must be writable, since its elements are varied in place")
+
+
+def _to_host(array: Array) -> Array:
+    return namespaces[type(array)].to_host(array)
+
+
+def _outputs(f: Callable[..., Any], tensors: Sequence[Tensor]) -> list[Tensor]:
+    result = f(*tensors)
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    if not all(isinstance(output, Tensor) for output in outputs):
+        raise DtypeError(f"gradcheck: f must return tensors, got {type(result).__name__}")
+    return outputs
+
+
+def _weights(outputs: Sequence[Tensor], seed: int) -> list[Tensor | None]:
+    """A random direction for each floating point output, on its device."""
+    from arraygrad import ops
+
+    generator = random.Random(seed)
+    weights: list[Tensor | None] = []
+    for output in outputs:
+        values = [generator.gauss(0.0, 1.0) for _ in range(output.size)]
+        weight = ops.tensor(values, dtype="float64", device=output.device).reshape(output.shape)
+        weights.append(weight if output.dtype.kind == "f" else None)
+    return weights
+
+
+def _project(outputs: Sequence[Tensor], weights: Sequence[Tensor | None]) -> Tensor | None:
+    total = None
+    for output, weight in zip(outputs, weights, strict=True):
+        if weight is not None:
+            part = (output * weight).sum()
+            total = part if total is None else total + part
+    return total
+
+
+def _numeric(value: Callable[[], float], tensor: Tensor, eps: float) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Central differences of `value` in each element, which is restored whatever happens."""
+    xp, array = namespaces[type(tensor.array)], tensor.array
+    for index in product(*map(range, tensor.shape)):
+        original = float(xp.getitem(array, index))
+        try:
+            xp.setitem(array, index, original + eps)
+            above = value()
+            xp.setitem(array, index, original - eps)
+            below = value()
+        finally:
+            xp.setitem(array, index, original)
+        yield index, (above - below) / (2 * eps)

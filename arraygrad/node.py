@@ -1,0 +1,159 @@
+"""The recorded graph: who holds whom, and for how long.
+
+    Tensor ── FunctionNode ── edges ── ... ── AccumulateGrad · · weak · · leaf Tensor
+                   │                                ╰────────── strong ──────╯
+                   ╰── saved values, each in a box ── array
+
+- A tensor holds the node that made it; a node holds the nodes of its inputs (its edges), never a tensor.
+  Dropping the last tensor of a graph frees the graph, by reference counting alone: there is no cycle.
+- A leaf that requires grad holds its AccumulateGrad, and the graph holds it too; it finds the leaf by weak
+  reference, so a graph keeps no leaf alive. A gradient for a leaf that is gone, or that no longer requires
+  grad, is dropped.
+- A node holds a saved array until backward has run it. A saved output is the raw array, not the tensor.
+- Destruction of a long chain does not recurse: CPython's deallocator queues nested objects by itself.
+
+A *box* is a list with one array, shared by all nodes that saved the same tensor since it was last
+written to. A write that is not recorded empties the box: it then holds the version that was saved and the
+Storage that counts, two items where unpacking expects one. So a check costs nothing until there is a write.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from arraygrad.backends import Array
+from arraygrad.errors import VersionError
+
+if TYPE_CHECKING:
+    from arraygrad.op import Op
+    from arraygrad.tensor import Tensor
+
+
+class FunctionNode:
+    """One recorded operation: a rule for the gradient of each input, and what the rules need."""
+
+    __slots__ = ("__weakref__", "dtype", "edges", "extras", "op", "saved", "shape")
+
+    op: Op
+    #: The node of each input, None where an input does not require grad.
+    edges: tuple[FunctionNode | AccumulateGrad | None, ...]
+    #: Boxes in the order of the rules' parameters; None once backward has released them.
+    saved: tuple[Any, ...] | None
+    #: Of the output, hence of the cotangent that arrives.
+    shape: tuple[int, ...]
+    dtype: Any
+    #: Seldom needed: "retained" (weak references to tensors), "site" (file:line, in anomaly mode).
+    extras: dict[str, Any] | None
+
+    @property
+    def name(self) -> str:
+        """The operation's name as in `MultiplyBackward`."""
+        return self.op.node_name
+
+    @property
+    def next_functions(self) -> tuple[tuple[FunctionNode | AccumulateGrad | None, int], ...]:
+        """The nodes that receive the gradient of each input, with the index of their output."""
+        return tuple((edge, 0) for edge in self.edges)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class AccumulateGrad:
+    """Where a graph ends: adds what arrives to the `grad` of one leaf."""
+
+    __slots__ = ("__weakref__", "_leaf", "dtype", "shape")
+
+    name: ClassVar[str] = "AccumulateGrad"
+    edges: ClassVar[tuple[()]] = ()
+    saved: ClassVar[tuple[()]] = ()
+    extras: ClassVar[None] = None
+    next_functions: ClassVar[tuple[()]] = ()
+
+    def __init__(self, leaf: Tensor) -> None:
+        self._leaf = weakref.ref(leaf)
+        self.shape: tuple[int, ...] = leaf.array.shape
+        self.dtype: Any = leaf.array.dtype
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The leaf, None once it is gone."""
+        return self._leaf()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class SharedBox(list[Any]):
+    """A box of a tensor whose memory has other owners; weakly listed by their Storage."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Storage:
+    """The memory that a tensor, its views and its `detach()` aliases share; made when first needed."""
+
+    __slots__ = ("_boxes", "_first_box", "_limit", "version")
+
+    #: A box that a node may still hold has been emptied: from now on backward looks for stale ones first.
+    any_stale: ClassVar[bool] = False
+
+    def __init__(self, first_box: list[Any] | None) -> None:
+        self.version = 0
+        self._first_box = first_box  # made before there was a Storage
+        self._boxes: list[weakref.ref[SharedBox]] = []
+        self._limit = 8
+
+    def new_box(self, array: Array) -> SharedBox:
+        box = SharedBox((array,))
+        self._boxes.append(weakref.ref(box))
+        if len(self._boxes) > self._limit:  # a parameter's views come and go: forget the dead ones
+            self._boxes = [reference for reference in self._boxes if reference() is not None]
+            self._limit = 2 * len(self._boxes) + 8
+        return box
+
+    def written(self) -> None:
+        boxes = [reference() for reference in self._boxes]
+        for box in (self._first_box, *boxes):
+            if box is not None:
+                box[:] = [self.version, self]
+                Storage.any_stale = True
+        self._first_box, self._boxes = None, []
+        self.version += 1
+
+
+def box_of(tensor: Tensor) -> list[Any]:
+    """Return the box that all nodes share which save `tensor` as it is now."""
+    box = tensor._box
+    if box is None or len(box) != 1:
+        storage = tensor._storage
+        box = tensor._box = [tensor.array] if storage is None else storage.new_box(tensor.array)
+    return box
+
+
+def storage_of(tensor: Tensor) -> Storage:
+    """Return the record of the memory of `tensor`."""
+    storage = tensor._storage
+    if storage is None:
+        storage = tensor._storage = Storage(tensor._box)
+    return storage
+
+
+def mark_written(tensor: Tensor) -> None:
+    """Count a write to the memory of `tensor`, and empty the boxes that held what was there."""
+    storage = storage_of(tensor)
+    tensor._box = None
+    storage.written()
+
+
+def check_saved(node: FunctionNode | AccumulateGrad) -> None:
+    """Refuse to run a node if something that it saved has been written to since."""
+    for box in node.saved or ():
+        if box is not None and len(box) != 1:
+            saved_version, storage = box
+            raise VersionError(
+                "one of the variables needed for gradient computation has been modified by an inplace "
+                f"operation: expected version {saved_version}, got {storage.version}; "
+                f"{node.name} saved it: write to a copy, or compute anew instead of in place"
+            )

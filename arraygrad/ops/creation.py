@@ -1,0 +1,158 @@
+"""New tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arraygrad import backends
+from arraygrad.backends import NUMPY, Array, Backend, is_array, move, namespaces
+from arraygrad.errors import DtypeError
+from arraygrad.ops.manipulation import astype, to_device
+from arraygrad.tensor import ArrayLike, Tensor
+
+
+def tensor(obj: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """Make a new leaf from numbers, nested sequences of them, an array or a tensor; always copies.
+
+    Python floats make float64; arrays keep their data type and, unless told otherwise, their device.
+
+    Raises:
+        TypeError: the values are no numbers, or they cannot require grad.
+        DeviceError: the device is unknown or not available.
+
+    >>> import arraygrad as ag
+    >>> ag.tensor([[0.5, -1.0]], requires_grad=True)
+    tensor([[ 0.5, -1. ]], dtype=float64, device='cpu', requires_grad=True)
+    """
+    array = obj.array if type(obj) is Tensor else obj
+    if is_array(array):
+        xp = namespaces[type(array)]
+        moved = array if device is None else move(array, device)
+        xp = namespaces[type(moved)]
+        with xp.scope(xp.device(moved)):
+            if dtype is not None and moved.dtype != xp.dtype(dtype):
+                moved = xp.astype(moved, xp.dtype(dtype))
+            result = xp.copy(moved) if xp.may_share_memory(moved, array) else moved
+    else:
+        result = _from_host(obj, dtype, device)
+    return Tensor(result).requires_grad_(requires_grad)
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
+) -> Tensor:
+    """Make a tensor that shares memory with an array where it can; a Tensor stays itself, with its history.
+
+    `copy=True` always copies, `copy=False` raises where a copy would be needed.
+
+    >>> import numpy as np
+    >>> import arraygrad as ag
+    >>> x = np.zeros(2)
+    >>> ag.asarray(x).array is x
+    True
+    """
+    if type(obj) is Tensor:
+        source = obj
+    elif is_array(obj):
+        source = Tensor(obj)
+    elif copy is False:
+        raise ValueError(f"asarray: a {type(obj).__name__} cannot become a tensor without a copy")
+    else:
+        return Tensor(_from_host(obj, dtype, device))
+    result = source if device is None else to_device(source, device)
+    if dtype is not None and result.dtype != NUMPY.dtype(dtype):
+        result = astype(result, dtype)
+    if copy is False and result.array is not source.array:
+        raise ValueError("asarray: this data type or device needs a copy")
+    return result.clone() if copy and result.array is source.array else result
+
+
+def _from_host(obj: Any, dtype: Any, device: str | None) -> Array:
+    if isinstance(obj, str | bytes) or obj is None:
+        raise DtypeError(f"cannot make a tensor of {type(obj).__name__}")
+    dtype = None if dtype is None else NUMPY.dtype(dtype)
+    return move(NUMPY.host_array(obj, dtype), device or backends.get_default_device())
+
+
+def _create(name: str, device: str | None, dtype: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """Call a creation function of the backend of `device`, inside that device's scope."""
+    device = device or backends.get_default_device()
+    xp = backends.for_device(device)
+    device = xp.device_name(device)
+    with xp.scope(device):
+        return Tensor(
+            getattr(xp, name)(
+                *args,
+                dtype=None if dtype is None else xp.dtype(dtype),
+                device=xp.creation_device(device),
+                **kwargs,
+            )
+        )
+
+
+def _create_like(name: str, x: ArrayLike, device: str | None, dtype: Any, *args: Any) -> Tensor:
+    array = x.array if type(x) is Tensor else x
+    xp: Backend = namespaces[type(array)]
+    return _create(
+        name, device or xp.device(array), xp.numpy_dtype(array.dtype) if dtype is None else dtype, array.shape, *args
+    )
+
+
+def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Zeros, float64 unless told otherwise."""
+    return _create("zeros", device, dtype, shape)
+
+
+def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Ones, float64 unless told otherwise."""
+    return _create("ones", device, dtype, shape)
+
+
+def full(
+    shape: int | tuple[int, ...], fill_value: complex, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """One number everywhere; its data type follows the number unless told otherwise."""
+    return _create("full", device, dtype, shape, fill_value)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """Ones on the `k`-th diagonal, zeros elsewhere."""
+    return _create("eye", device, dtype, n_rows, n_cols, k=k)
+
+
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """Numbers from `start` up to but without `stop`; with one number, from 0 up to it."""
+    return _create("arange", device, dtype, start, stop, step)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` numbers at equal distances from `start` to `stop`."""
+    return _create("linspace", device, dtype, start, stop, num, endpoint=endpoint)
+
+
+def zeros_like(x: ArrayLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Zeros of the shape, data type and device of `x`."""
+    return _create_like("zeros", x, device, dtype)
+
+
+def ones_like(x: ArrayLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Ones of the shape, data type and device of `x`."""
+    return _create_like("ones", x, device, dtype)
+
+
+def full_like(x: ArrayLike, /, fill_value: complex, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """One number everywhere, in the shape, data type and device of `x`."""
+    return _create_like("full", x, device, dtype, fill_value)

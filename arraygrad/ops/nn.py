@@ -1,0 +1,131 @@
+"""Fused operations of neural networks: one node each, and no more saved than their rules need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arraygrad.backends import Array
+from arraygrad.op import general
+from arraygrad.ops.statistical import Axis, restore_axes
+from arraygrad.tensor import ArrayLike
+
+
+def _shift(xp: Any, x: Array, axis: Axis) -> Array:
+    """The maximum where it is finite, else 0: subtracted before `exp`, so that nothing overflows."""
+    largest = xp.max(x, axis=axis, keepdims=True)
+    return xp.where(xp.isfinite(largest), largest, 0.0)
+
+
+def _logsumexp(xp: Any, x: Array, axis: Axis) -> Array:
+    shift = _shift(xp, x, axis)
+    total = xp.sum(xp.exp(x - shift), axis=axis, keepdims=True)
+    is_zero = total == 0
+    return xp.where(is_zero, -xp.inf, xp.log(xp.where(is_zero, 1.0, total))) + shift
+
+
+@general(
+    lambda g, xp, x, out, axis, keepdims: restore_axes(xp, g, x.shape, axis, keepdims)
+    * _softmax_from(xp, x, restore_axes(xp, out, x.shape, axis, keepdims))
+)
+def logsumexp(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """`log(sum(exp(x)))` over axes, without overflow. Where all is -inf, the gradient is 0."""
+    result = _logsumexp(xp, x, axis)
+    if keepdims or not x.ndim:
+        return result
+    return xp.squeeze(result, axis=tuple(range(x.ndim)) if axis is None else axis)
+
+
+def _softmax_from(xp: Any, x: Array, total: Array) -> Array:
+    """`exp(x - logsumexp)`, and 0 where all is -inf."""
+    return xp.exp(x - xp.where(total == -xp.inf, 0.0, total))
+
+
+@general(lambda g, xp, out, axis: out * (g - xp.sum(g * out, axis=axis, keepdims=True)))
+def softmax(xp: Any, x: ArrayLike, /, *, axis: int = -1) -> Array:
+    """`exp(x)` divided by its sum along an axis, without overflow. Where all is -inf, 0.
+
+    >>> import arraygrad as ag
+    >>> ag.softmax(ag.tensor([0.0, 0.0]))
+    tensor([0.5, 0.5], dtype=float64, device='cpu')
+    """
+    e = xp.exp(x - _shift(xp, x, axis))
+    total = xp.sum(e, axis=axis, keepdims=True)
+    return e / xp.where(total == 0, 1.0, total)
+
+
+@general(lambda g, xp, out, axis: g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True))
+def log_softmax(xp: Any, x: ArrayLike, /, *, axis: int = -1) -> Array:
+    """`log(softmax(x))` along an axis, finite wherever `x` is."""
+    shifted = x - _shift(xp, x, axis)
+    return shifted - _logsumexp(xp, shifted, axis)
+
+
+@general(
+    lambda g, xp, logits, targets, axis, reduction: _cross_entropy_slope(
+        g, xp, logits, targets, axis, reduction
+    )
+)
+def cross_entropy(
+    xp: Any, logits: ArrayLike, targets: ArrayLike, /, *, axis: int = -1, reduction: str = "mean"
+) -> Array:
+    """`-log_softmax(logits)` at the target class, as one node.
+
+    `logits` has the classes along `axis`, and any real values; `targets` has the other axes, and integers
+    from 0. `reduction` is "mean", "sum" or "none" (a loss for each target). The gradient goes to `logits`.
+
+    Raises:
+        ValueError: shapes do not fit, a target is no class, or `reduction` is none of the three.
+        TypeError: targets are not integers.
+
+    >>> import arraygrad as ag
+    >>> round(ag.cross_entropy(ag.tensor([2.0, 1.0, 0.1]), ag.tensor(0)).item(), 4)
+    0.417
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'reduction is "mean", "sum" or "none", not {reduction!r}')
+    if not -logits.ndim <= axis < logits.ndim:
+        raise ValueError(f"axis {axis} is outside the logits")
+    classes = logits.shape[axis]
+    along = axis % logits.ndim
+    if targets.shape != logits.shape[:along] + logits.shape[along + 1 :]:
+        raise ValueError("targets must have the shape of the logits without the class axis")
+    if xp.numpy_dtype(targets.dtype).kind not in "iu":
+        raise TypeError("targets must be integers, the indices of classes")
+    if xp.any(targets < 0) or xp.any(targets >= classes):
+        raise ValueError(f"a target is outside the {classes} classes")
+    picked = xp.take_along_axis(logits, xp.expand_dims(targets, axis=along), axis=along)
+    losses = xp.squeeze(_logsumexp(xp, logits, along) - picked, axis=along)
+    return losses if reduction == "none" else getattr(xp, reduction)(losses)
+
+
+def _cross_entropy_slope(
+    g: Array, xp: Any, logits: Array, targets: Array, axis: int, reduction: str
+) -> Array:
+    """Softmax minus one at the target, times the cotangent of each loss."""
+    along = axis % logits.ndim
+    ndim, classes = logits.ndim, logits.shape[along]
+    index = xp.arange(classes, dtype=targets.dtype, device=targets.device)
+    index = xp.reshape(index, (1,) * along + (classes,) + (1,) * (ndim - along - 1))
+    softmax = _softmax_from(xp, logits, _logsumexp(xp, logits, along))
+    is_target = index == xp.expand_dims(targets, axis=along)
+    weight = g / targets.size if reduction == "mean" else g
+    if reduction == "none":
+        weight = xp.expand_dims(weight, axis=along)
+    return weight * xp.where(is_target, softmax - 1.0, softmax)
+
+
+@general(lambda g, xp, x, out, axis, eps: _standardize_slope(g, xp, x, out, axis, eps))
+def standardize(xp: Any, x: ArrayLike, /, *, axis: int | tuple[int, ...] = -1, eps: float = 1e-5) -> Array:
+    """`(x - mean) / sqrt(var + eps)` over axes: the core of layer normalization."""
+    deviation = x - xp.mean(x, axis=axis, keepdims=True)
+    variance = xp.mean(deviation * deviation, axis=axis, keepdims=True)
+    return deviation / xp.sqrt(variance + eps)
+
+
+def _standardize_slope(g: Array, xp: Any, x: Array, out: Array, axis: Any, eps: float) -> Array:
+    """Minus the parts of `g` that flow through the mean and through the scale."""
+
+    def mean(values: Array) -> Array:
+        return xp.mean(values, axis=axis, keepdims=True)
+
+    return (g - mean(g) - out * mean(g * out)) / xp.sqrt(xp.var(x, axis=axis, keepdims=True) + eps)

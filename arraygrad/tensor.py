@@ -1,0 +1,346 @@
+"""Tensor: a raw array with autograd state. Properties and operators that call ops; no maths."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from arraygrad import backends
+from arraygrad.backends import NUMPY, Array, namespaces
+from arraygrad.errors import DeviceError, DtypeError, GraphError, ShapeError, format_shape
+from arraygrad.methods import ArrayMethods
+from arraygrad.node import AccumulateGrad, FunctionNode, Storage, storage_of
+
+#: What stands wherever a tensor is expected: a Tensor, a raw array, a Python or NumPy number.
+ArrayLike: TypeAlias = Any
+
+
+class Tensor(ArrayMethods):
+    """A raw array of NumPy or CuPy, and its place in the recorded graph.
+
+    Make one with `arraygrad.tensor` or `arraygrad.asarray`. `array` is the raw array itself.
+    """
+
+    __slots__ = ("__weakref__", "_box", "_grad", "_node", "_storage", "array")
+
+    #: NumPy's arrays on the left of an operator leave it to the Tensor on the right.
+    __array_ufunc__ = None
+
+    array: Array
+    #: What made this tensor; a leaf's AccumulateGrad; None where no gradient is wanted.
+    _node: FunctionNode | AccumulateGrad | None
+    _grad: Tensor | None
+    #: The box of nodes that saved this tensor (see node.py), and the memory's record; made when needed.
+    _box: list[Any] | None
+    _storage: Storage | None
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self._node = self._grad = self._box = self._storage = None
+
+    def _like(self, array: Array) -> Tensor:
+        return Tensor(array)
+
+    # ---- Facts about the array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
+        shape: tuple[int, ...] = self.array.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.array.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.array.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The data type, a NumPy dtype on every device."""
+        return namespaces[type(self.array)].numpy_dtype(self.array.dtype)
+
+    @property
+    def device(self) -> str:
+        """The device: `"cpu"`, `"cuda:0"`."""
+        return namespaces[type(self.array)].device(self.array)
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802  the name of the standard and of NumPy
+        """The transpose: all axes in reverse."""
+        return ops.permute_dims(self, tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802  the name of the standard
+        """The transpose of the last two axes."""
+        return ops.matrix_transpose(self)
+
+    @property
+    def version(self) -> int:
+        """How often the memory has been written to in place, through this tensor, a view or an alias."""
+        return 0 if self._storage is None else self._storage.version
+
+    # ---- Autograd state
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor. Set it on leaves; results inherit it."""
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, flag: bool = True) -> Tensor:
+        """Say whether `backward` shall compute a gradient for this leaf; returns the tensor.
+
+        Raises:
+            GraphError: the tensor is not a leaf.
+            DtypeError: its data type is not a floating point one.
+        """
+        if not self.is_leaf:
+            if flag:
+                return self
+            raise GraphError(
+                "you can only change requires_grad flags of leaf tensors; "
+                "use detach() for a tensor without history"
+            )
+        if flag and self.dtype.kind != "f":
+            raise DtypeError(
+                f"only floating point tensors can require gradients, got {self.dtype}; convert with astype first"
+            )
+        if not flag:
+            self._node = None
+        elif self._node is None:
+            storage_of(self)  # a leaf is written to in every step: its boxes are listed from the start
+            self._node = AccumulateGrad(self)
+        return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` has accumulated, None before.
+
+        Assign None, or a tensor of the same shape, data type and device.
+        """
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise DtypeError(f"grad must be None or a Tensor, got {type(value).__name__}")
+            for fact in ("shape", "dtype", "device"):
+                came, expected = getattr(value, fact), getattr(self, fact)
+                if came != expected:
+                    write = format_shape if fact == "shape" else str
+                    raise (ShapeError if fact == "shape" else DeviceError if fact == "device" else DtypeError)(
+                        f"grad must have the tensor's {fact} {write(expected)}, got {write(came)}"
+                    )
+            if value is self:
+                raise GraphError("a tensor cannot be its own grad; assign a clone()")
+        self._grad = value
+
+    @property
+    def grad_fn(self) -> FunctionNode | None:
+        """The node that made this tensor, None for a leaf. It has `name` and `next_functions`."""
+        node = self._node
+        return node if type(node) is FunctionNode else None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor."""
+        return type(self._node) is not FunctionNode
+
+    def backward(self, gradient: ArrayLike | None = None, *, retain_graph: bool = False) -> None:
+        """Add the gradient of this tensor with respect to each leaf to the leaf's `grad`.
+
+        Args:
+            gradient: the cotangent of this tensor, of its shape. A tensor of one element needs none.
+            retain_graph: keep what the graph has saved, so that backward can run through it again.
+
+        Raises:
+            GraphError: the tensor does not require grad, or its graph has been released.
+            ShapeError: the gradient is missing or has another shape.
+            VersionError: a saved value has been modified in place.
+
+        >>> import arraygrad as ag
+        >>> x = ag.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).backward([1.0, 10.0])
+        >>> x.grad
+        tensor([ 2., 40.], dtype=float64, device='cpu')
+        """
+        engine.backward(self, gradient, retain_graph=retain_graph)
+
+    def zero_grad(self) -> None:
+        """Set `grad` to None."""
+        self._grad = None
+
+    def retain_grad(self) -> None:
+        """Let backward store the gradient of this intermediate tensor in its `grad` too.
+
+        The graph does not keep the tensor alive for it. A second backward replaces what is stored.
+        """
+        node = self._node
+        if node is None:
+            raise GraphError("retain_grad needs a tensor that requires grad")
+        if type(node) is FunctionNode:
+            extras = node.extras = node.extras or {}
+            retained = extras.setdefault("retained", [])
+            if not any(reference() is self for reference in retained):
+                retained.append(weakref.ref(self))
+
+    def detach(self) -> Tensor:
+        """Return a tensor of the same memory without history; a write to it counts for both."""
+        return self._alias()
+
+    def _alias(self) -> Tensor:
+        alias = Tensor(self.array)
+        alias._storage = storage_of(self)
+        return alias
+
+    def detach_(self) -> Tensor:
+        """Forget the history in place: the tensor becomes a leaf that does not require grad."""
+        self._node = None
+        return self
+
+    # ---- Conversion
+
+    def to(self, target: Any) -> Tensor:
+        """Convert to a device (`"cuda"`) or a data type; gradients are converted back.
+
+        The tensor itself where nothing changes.
+        """
+        if isinstance(target, str) and target.partition(":")[0] in backends.DEVICE_NAMES:
+            return ops.to_device(self, target)
+        return ops.astype(self, target, copy=False)
+
+    def numpy(self) -> Any:
+        """Return the NumPy array, which shares its memory with the tensor.
+
+        Raises:
+            GraphError: the tensor requires grad: call `detach()` first.
+            DeviceError: it is not on the CPU: call `to("cpu")` first.
+        """
+        if self.requires_grad:
+            raise GraphError("numpy() of a tensor that requires grad would lose its history; call detach().numpy()")
+        if type(self.array) is not NUMPY.array_type:
+            raise DeviceError(f"numpy() of a tensor on {self.device}; call to('cpu').numpy()")
+        return self.array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if self.requires_grad:
+            raise GraphError(
+                "a conversion to a NumPy array would lose the history of a tensor that requires grad; "
+                "call detach() first, or use the function of the same name in arraygrad"
+            )
+        return NUMPY.convert(self.numpy(), dtype, copy)
+
+    def item(self) -> Any:
+        """Return the one element as a Python number."""
+        if self.size != 1:
+            raise ShapeError(f"item() needs a tensor of one element, got shape {format_shape(self.shape)}")
+        return namespaces[type(self.array)].to_host(self.array).item()
+
+    def _scalar(self, kind: str) -> Any:
+        if self.size != 1:
+            raise ShapeError(
+                f"{kind}() needs a tensor of one element, got shape {format_shape(self.shape)}"
+                + ("; use any() or all()" if kind == "bool" else "")
+            )
+        return self.item()
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("bool"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            raise DtypeError(f"only a 0-d integer tensor can be an index, got {self.dtype} {format_shape(self.shape)}")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise DtypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            raise DtypeError("iteration over a 0-d tensor")
+        return iter(ops.unstack(self))
+
+    def __contains__(self, value: ArrayLike) -> bool:
+        return bool(ops.any(ops.equal(self, value)))
+
+    def __repr__(self) -> str:
+        host = namespaces[type(self.array)].to_host(self.array)
+        facts = f"dtype={self.dtype}, device={self.device!r}"
+        if self.grad_fn is not None:
+            facts += f", grad_fn={self.grad_fn!r}"
+        elif self.requires_grad:
+            facts += ", requires_grad=True"
+        return f"tensor({NUMPY.format(host, 'tensor(')}, {facts})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self.ndim else format(repr(self), spec)
+
+    # ---- Copies
+
+    def clone(self) -> Tensor:
+        """Return a copy with history: `arraygrad.copy`."""
+        return ops.copy(self)
+
+    def __copy__(self) -> Tensor:
+        alias = self._alias()
+        if self.is_leaf:
+            alias.requires_grad_(self.requires_grad)
+        else:
+            alias._node = self._node
+        alias._grad = None if self._grad is None else self._grad.detach().clone()
+        return alias
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        self._refuse_history("deepcopy")
+        result = memo[id(self)] = Tensor(namespaces[type(self.array)].copy(self.array))
+        result.requires_grad_(self.requires_grad)
+        result._grad = None if self._grad is None else self._grad.detach().clone()
+        return result
+
+    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+        self._refuse_history("pickle")
+        host = namespaces[type(self.array)].to_host(self.array)
+        grad = None if self._grad is None else self._grad.detach()
+        return _restore, (host, self.device, self.requires_grad, grad)
+
+    def _refuse_history(self, what: str) -> None:
+        if not self.is_leaf:
+            raise GraphError(
+                f"{what} of a tensor with gradient history ({self._node!r}) would copy a value without its "
+                f"graph; use clone() to copy it with history, or {what} its detach()"
+            )
+
+
+def _restore(host: Any, device: str, requires_grad: bool, grad: Tensor | None) -> Tensor:
+    result = Tensor(backends.for_device(device).from_host(host, device)).requires_grad_(requires_grad)
+    result._grad = grad
+    return result
+
+
+# The one cycle of imports: a Tensor's operators and methods call ops, and ops make Tensors.
+from arraygrad import engine, inplace, methods, ops  # noqa: E402  below Tensor on purpose
+from arraygrad.op import operator  # noqa: E402
+
+methods.link(ops, inplace, operator)
