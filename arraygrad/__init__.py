@@ -1,25 +1,127 @@
 """arraygrad: automatic differentiation for code on NumPy and CuPy arrays.
 
-    import arraygrad as ag
+import arraygrad as ag
 
-    w = ag.tensor([[0.5, -1.0]], requires_grad=True)
-    loss = ag.sum(ag.tanh(x @ w.T) ** 2)
-    loss.backward()
-    w.grad
+w = ag.tensor([[0.5, -1.0]], requires_grad=True)
+loss = ag.sum(ag.tanh(x @ w.T) ** 2)
+loss.backward()
+w.grad
 """
 
 from arraygrad.tensor import Tensor  # isort: skip  first: its end imports the operations
 from arraygrad.backends import get_default_device, set_default_device
 from arraygrad.debug import detect_anomaly, graph_dot, set_anomaly_detection, set_backward_trace
-from arraygrad.dtypes import bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from arraygrad.dtypes import (
+    bool,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from arraygrad.dtypes import e, inf, nan, newaxis, pi
-from arraygrad.errors import ArraygradError, DeviceError, DtypeError, GradcheckError, GraphError, IndexingError, InplaceError, ShapeError, VersionError
+from arraygrad.errors import (
+    ArraygradError,
+    DeviceError,
+    DtypeError,
+    GradcheckError,
+    GraphError,
+    IndexingError,
+    InplaceError,
+    ShapeError,
+    VersionError,
+)
 from arraygrad.gradcheck import GradcheckResult, gradcheck
 from arraygrad.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from arraygrad.ops.creation import arange, asarray, eye, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like
-from arraygrad.ops.elementwise import abs, add, bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor, ceil, clip, cos, divide, equal, exp, expm1, floor, floor_divide, gelu, greater, greater_equal, isfinite, isinf, isnan, less, less_equal, log, log1p, logical_and, logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, not_equal, positive, pow, relu, remainder, round, rsqrt, sigmoid, sign, sin, sqrt, subtract, tanh, trunc
+from arraygrad.ops.creation import (
+    arange,
+    asarray,
+    eye,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from arraygrad.ops.elementwise import (
+    abs,
+    add,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    ceil,
+    clip,
+    cos,
+    divide,
+    equal,
+    exp,
+    expm1,
+    floor,
+    floor_divide,
+    gelu,
+    greater,
+    greater_equal,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    log,
+    log1p,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    not_equal,
+    positive,
+    pow,
+    relu,
+    remainder,
+    round,
+    rsqrt,
+    sigmoid,
+    sign,
+    sin,
+    sqrt,
+    subtract,
+    tanh,
+    trunc,
+)
 from arraygrad.ops.statistical import cumulative_sum, max, mean, min, prod, std, sum, var
-from arraygrad.ops.manipulation import astype, broadcast_to, concat, copy, expand_dims, matrix_transpose, permute_dims, reshape, split, squeeze, stack, sum_to_shape, to_device, unstack
+from arraygrad.ops.manipulation import (
+    astype,
+    broadcast_to,
+    concat,
+    copy,
+    expand_dims,
+    matrix_transpose,
+    permute_dims,
+    reshape,
+    split,
+    squeeze,
+    stack,
+    sum_to_shape,
+    to_device,
+    unstack,
+)
 from arraygrad.ops.indexing import take, take_along_axis
 from arraygrad.ops.searching import all, any, argmax, argmin, masked_fill, where
 from arraygrad.ops.linalg import matmul, vector_norm
@@ -59,8 +161,8 @@ __all__ = [
     "broadcast_to",
     "ceil",
     "clip",
-    "complex128",
     "complex64",
+    "complex128",
     "concat",
     "copy",
     "cos",
@@ -89,10 +191,10 @@ __all__ = [
     "greater",
     "greater_equal",
     "inf",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "is_grad_enabled",
     "isfinite",
     "isinf",
@@ -157,10 +259,10 @@ __all__ = [
     "tensor",
     "to_device",
     "trunc",
+    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "uint8",
     "unstack",
     "var",
     "vector_norm",

@@ -31,11 +31,10 @@ def sum_to_shape(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
     stretched = [
         extra + axis for axis, size in enumerate(shape) if size == 1 and extra >= 0 and g.shape[extra + axis] != 1
     ]
-    if extra < 0 or any(
-        size != g.shape[extra + axis] and size != 1 for axis, size in enumerate(shape)
-    ):
+    if extra < 0 or any(size != g.shape[extra + axis] and size != 1 for axis, size in enumerate(shape)):
         raise ShapeError(f"cannot reduce gradient of shape {format_shape(g.shape)} to {format_shape(shape)}")
-    return xp.reshape(xp.sum(g, axis=(*range(extra), *stretched)), shape)
+    total = xp.sum(g, axis=(*range(extra), *stretched))
+    return xp.reshape(xp.asarray(total), shape)  # NumPy returns a scalar where no axis is left
 
 
 def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -74,6 +73,7 @@ class Buffer:
         self.is_owned = False
 
     def add(self, grad: Array) -> None:
+        """Add what one consumer has delivered."""
         if self.array is None:
             self.array = grad
         elif self.is_owned:

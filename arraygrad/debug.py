@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from arraygrad.accumulate import Part
-from arraygrad.backends import Array, namespaces
+from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import GraphError, format_shape, user_location
 from arraygrad.node import AccumulateGrad, FunctionNode
 
@@ -41,12 +41,14 @@ def set_backward_trace(stream: TextIO | None) -> None:
 
 
 def trace_stream() -> TextIO | None:
+    """Where the trace goes, None for nowhere."""
     if _trace is None and os.environ.get("ARRAYGRAD_TRACE_BACKWARD", "0") not in ("", "0"):
         return sys.stderr
     return _trace
 
 
 def trace_node(stream: TextIO, node: FunctionNode | AccumulateGrad, g: Array) -> None:
+    """Print one node with the shape and the norm of what it received."""
     xp = namespaces[type(g)]
     norm = float(xp.sqrt(xp.sum(g * g)))
     print(f"backward {node.name} shape={format_shape(g.shape)} norm={norm:g}", file=stream)
@@ -87,6 +89,7 @@ def detect_anomaly() -> Iterator[None]:
 
 
 def is_anomaly_enabled() -> bool:
+    """Tell whether anomaly detection is on."""
     return _anomaly
 
 
@@ -110,9 +113,7 @@ def check_forward(op: Op, operands: Sequence[Any], result: Array) -> None:
             if _has(xp, test, result) and not any(
                 _has(xp, "isnan", array) or _has(xp, "isinf", array) for array in arrays
             ):
-                raise GraphError(
-                    f"Function {op.name} made the first {kind} in its result, called at {user_location()}"
-                )
+                raise GraphError(f"Function {op.name} made the first {kind} in its result, called at {user_location()}")
 
 
 def check_gradients(node: FunctionNode, grads: Sequence[Any]) -> None:
@@ -121,19 +122,13 @@ def check_gradients(node: FunctionNode, grads: Sequence[Any]) -> None:
         array = grad.g if type(grad) is Part else grad
         if array is None:
             continue
-        xp = namespaces[node_array_type(array)]
+        xp = namespaces.get(type(array), NUMPY)  # NumPy's functions of 0-d arrays return scalars
         if bool(xp.any(xp.isnan(array))):
             site = (node.extras or {}).get("site")
             raise GraphError(
                 f"Function {node.name} returned NaN in its gradient; "
                 + (f"its forward was called at {site}" if site else "switch detection on before forward to see where")
             )
-
-
-def node_array_type(array: Any) -> type:
-    from arraygrad.backends import NUMPY
-
-    return NUMPY.array_type if isinstance(array, NUMPY.generic) else type(array)
 
 
 def graph_dot(tensor: Tensor) -> str:

@@ -52,8 +52,7 @@ def _seed(root: Tensor, gradient: Any) -> Array:
         gradient = xp.from_host(NUMPY.host_array(gradient, xp.numpy_dtype(array.dtype)), root.device)
     if gradient.shape != array.shape:
         raise ShapeError(
-            f"gradient shape {format_shape(gradient.shape)} does not match "
-            f"output shape {format_shape(array.shape)}"
+            f"gradient shape {format_shape(gradient.shape)} does not match output shape {format_shape(array.shape)}"
         )
     check_devices("backward", array, gradient)
     return gradient if gradient.dtype == array.dtype else xp.astype(gradient, array.dtype)
@@ -126,7 +125,9 @@ def _run_nodes(
     keep_saved = retain_graph or anomaly
     finished: list[FunctionNode] = []
     ready: list[tuple[Node, Array | None]] = [(root, g)]
-    g = grads = grad = None
+    g = None
+    grad: Any = None
+    grads: Sequence[Any] | None = None
     array_type: type | None = None
     xp: Backend = NUMPY
     while ready:
@@ -137,7 +138,7 @@ def _run_nodes(
             scope.enter_context(xp.scope(xp.device(g)))
         if trace is not None and g is not None:
             debug.trace_node(trace, node, g)
-        if type(node) is AccumulateGrad:
+        if isinstance(node, AccumulateGrad):
             if g is not None:
                 # An array that only this loop holds becomes the gradient as it is; any other is copied.
                 fresh = xp.counts_references and getrefcount(g) == FRESH and g.base is None

@@ -1,10 +1,10 @@
 """Writing in place: each write is checked against the graph, then done, then counted.
 
-    target of add_                  grad mode on    grad mode off
-    plain tensor                    counts          counts
-    leaf that requires grad         refused         counts  (updates of parameters)
-    tensor with history             refused         counts
-    source that requires grad       refused         counts
+target of add_                  grad mode on    grad mode off
+plain tensor                    counts          counts
+leaf that requires grad         refused         counts  (updates of parameters)
+tensor with history             refused         counts
+source that requires grad       refused         counts
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ def _write(target: Tensor, source: Any, name: str, write: Callable[[Backend, Arr
     except ArraygradError:
         raise
     except (ValueError, IndexError, TypeError) as error:
-        kind = ShapeError if isinstance(error, ValueError) else (
-            IndexingError if isinstance(error, IndexError) else DtypeError
+        kind = (
+            ShapeError
+            if isinstance(error, ValueError)
+            else (IndexingError if isinstance(error, IndexError) else DtypeError)
         )
         raise kind(f"{name}: {error}") from error
     mark_written(target)
@@ -93,7 +95,7 @@ def _kind(kind: str) -> str:
     return {"b": "boolean", "i": "integer", "u": "integer", "f": "floating point", "c": "complex"}[kind]
 
 
-def _arithmetic(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Tensor, ArrayLike], Tensor]:
+def _arithmetic(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, ArrayLike], Tensor]:
     def write(xp: Backend, array: Array, value: Any) -> None:
         if is_array(value) and _broadcast(array.shape, value.shape) != array.shape:
             raise ShapeError(
@@ -102,7 +104,7 @@ def _arithmetic(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Ten
             )
         function(array, value)
 
-    def method(self: Tensor, other: ArrayLike) -> Tensor:
+    def method(self: Any, other: ArrayLike) -> Tensor:
         return _write(self, other, name, write)
 
     return method
@@ -124,24 +126,24 @@ div_ = _arithmetic("div_", python_operator.itruediv)
 _METHODS = {"add": add_, "sub": sub_, "mul": mul_, "truediv": div_}
 
 
-def operator(name: str) -> Callable[[Tensor, ArrayLike], Tensor]:
+def operator(name: str) -> Callable[[Any, ArrayLike], Tensor]:
     """The method behind `+=` and its kin."""
     return _METHODS.get(name) or _arithmetic(f"__i{name}__", getattr(python_operator, f"i{name}"))
 
 
-def fill_(self: Tensor, value: ArrayLike) -> Tensor:
+def fill_(self: Any, value: ArrayLike) -> Tensor:
     """Set every element to one value."""
     if not isinstance(value, NUMBERS) and getattr(value, "shape", None) != ():
         raise ShapeError("fill_ takes a number or a 0-d tensor")
     return _write(self, value, "fill_", lambda xp, array, raw: xp.setitem(array, ..., raw))
 
 
-def zero_(self: Tensor) -> Tensor:
+def zero_(self: Any) -> Tensor:
     """Set every element to zero."""
     return _write(self, 0, "zero_", lambda xp, array, raw: xp.setitem(array, ..., raw))
 
 
-def copy_(self: Tensor, source: ArrayLike) -> Tensor:
+def copy_(self: Any, source: ArrayLike) -> Tensor:
     """Copy values from a source of any data type and device."""
     if type(source) is Tensor and source.device != self.device:
         _check_rules(self, source, "copy_")
@@ -153,12 +155,12 @@ def copy_(self: Tensor, source: ArrayLike) -> Tensor:
     return _write(self, source, "copy_", lambda xp, array, raw: xp.setitem(array, ..., raw))
 
 
-def setitem(self: Tensor, index: Any, value: ArrayLike) -> None:
+def setitem(self: Any, index: Any, value: ArrayLike) -> None:
     """`self[index] = value`."""
     _write(self, value, "__setitem__", lambda xp, array, raw: xp.setitem(array, raw_index(xp, array, index), raw))
 
 
-def index_add_(self: Tensor, axis: int, indices: ArrayLike, source: ArrayLike) -> Tensor:
+def index_add_(self: Any, axis: int, indices: ArrayLike, source: ArrayLike) -> Tensor:
     """Add slices of `source` at `indices` along `axis`."""
 
     def write(xp: Backend, array: Array, value: Any) -> None:
@@ -168,12 +170,14 @@ def index_add_(self: Tensor, axis: int, indices: ArrayLike, source: ArrayLike) -
     return _write(self, source, "index_add_", write)
 
 
-def scatter_add_(self: Tensor, axis: int, indices: ArrayLike, source: ArrayLike) -> Tensor:
+def scatter_add_(self: Any, axis: int, indices: ArrayLike, source: ArrayLike) -> Tensor:
     """Add elements of `source` at `indices` of the same place along `axis`."""
 
     def write(xp: Backend, array: Array, value: Any) -> None:
         raw = _indices(xp, array, axis, indices, "scatter_add_")
-        if is_array(value) and (len(value.shape) != raw.ndim or any(v < i for v, i in zip(value.shape, raw.shape, strict=True))):
+        if is_array(value) and (
+            len(value.shape) != raw.ndim or any(v < i for v, i in zip(value.shape, raw.shape, strict=True))
+        ):
             raise ShapeError(
                 f"scatter_add_: a source of shape {format_shape(value.shape)} has no element for each index "
                 f"of shape {format_shape(raw.shape)}"

@@ -178,6 +178,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801  as above
             self._entered.append(_enter(self.flag, sys._getframe(1)))
 
     def __call__(self, function: Callable[P, R], /) -> Callable[P, R]:
+        """Decorate a function; its callers keep their mode."""
         if self._entered:  # a decorator sets the mode for its function alone
             _leave(*self._entered.pop())
         return super().__call__(function)

@@ -106,6 +106,7 @@ class Storage:
         self._limit = 8
 
     def new_box(self, array: Array) -> SharedBox:
+        """Make a box for one tensor of this memory, and list it."""
         box = SharedBox((array,))
         self._boxes.append(weakref.ref(box))
         if len(self._boxes) > self._limit:  # a parameter's views come and go: forget the dead ones
@@ -114,6 +115,7 @@ class Storage:
         return box
 
     def written(self) -> None:
+        """Count a write, and empty all boxes."""
         boxes = [reference() for reference in self._boxes]
         for box in (self._first_box, *boxes):
             if box is not None:

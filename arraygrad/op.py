@@ -8,6 +8,7 @@ map from the output's cotangent `g` to the input's. The names of a rule's parame
 it, and nothing else is: `g` and then, if wanted, `xp`, an input by its name, `out`, `<input>_shape`,
 `<input>_dtype`, `<input>_device`, or another parameter of the forward by its name. Rules without a name
 belong to the positional-only parameters in their order, rules given by keyword to the input so named.
+The inputs are the parameters annotated as ArrayLike.
 
 The kinds say how the inputs enter, so that forward mode and batching can be derived:
 
@@ -24,7 +25,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, cast
 
 from arraygrad.backends import (
     NUMBERS,
@@ -42,7 +43,15 @@ from arraygrad.node import FunctionNode, box_of, storage_of
 from arraygrad.tensor import Tensor
 
 P = ParamSpec("P")
-Declare = Callable[[Callable[Concatenate[Any, P], Array]], Callable[P, Tensor]]
+
+
+class Declare(Protocol):
+    """A decorator: users see the forward without its `xp`, and it returns a Tensor."""
+
+    def __call__(self, forward: Callable[Concatenate[Any, P], Array], /) -> Callable[P, Tensor]:
+        """Make the callable."""
+        ...
+
 
 #: Set by debug.set_anomaly_detection: sees the operands and the result of every operation.
 forward_check: Callable[[Op, Sequence[Any], Array], None] | None = None
@@ -84,12 +93,12 @@ class Op:
         return {name: rule.names for name, rule in self.rules.items()}
 
 
-def elementwise(*rules: Callable[..., Any], **named: Callable[..., Any]) -> Declare[P]:
+def elementwise(*rules: Callable[..., Any], **named: Callable[..., Any]) -> Declare:
     """Declare an operation on each element; its inputs broadcast."""
     return _declare("elementwise", rules, named, broadcasts=True)
 
 
-def linear(rule: Callable[..., Any], *, is_view: bool = False, broadcasts: bool = False) -> Declare[P]:
+def linear(rule: Callable[..., Any], *, is_view: bool = False, broadcasts: bool = False) -> Declare:
     """Declare an operation that is linear in its one input.
 
     `is_view`: the result may share memory with the input. `broadcasts`: the engine undoes it.
@@ -97,20 +106,19 @@ def linear(rule: Callable[..., Any], *, is_view: bool = False, broadcasts: bool 
     return _declare("linear", (rule,), {}, broadcasts=broadcasts, is_view=is_view)
 
 
-def multilinear(*rules: Callable[..., Any]) -> Declare[P]:
+def multilinear(*rules: Callable[..., Any]) -> Declare:
     """Declare an operation that is linear in each input, with batches that broadcast."""
     return _declare("multilinear", rules, {}, broadcasts=True)
 
 
-def general(*rules: Callable[..., Any], is_view: bool = False) -> Declare[P]:
+def general(*rules: Callable[..., Any], is_view: bool = False) -> Declare:
     """Declare an operation of no simpler kind."""
     return _declare("general", rules, {}, is_view=is_view)
 
 
 def constant(forward: Callable[Concatenate[Any, P], Array], /) -> Callable[P, Tensor]:
     """Declare an operation without a gradient: piecewise constant, or of integers and booleans."""
-    declare: Declare[P] = _declare("constant", (), {})
-    return declare(forward)
+    return _declare("constant", (), {})(forward)
 
 
 def _declare(
@@ -120,21 +128,22 @@ def _declare(
     *,
     broadcasts: bool = False,
     is_view: bool = False,
-) -> Declare[P]:
+) -> Declare:
     def declare(forward: Callable[Concatenate[Any, P], Array]) -> Callable[P, Tensor]:
         signature = inspect.signature(forward)
         xp, *parameters = signature.parameters.values()
         positional = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
         rule_of = dict(zip(positional, rules, strict=False)) | named
         name = forward.__name__.lstrip("_")
-        if xp.name != "xp" or len(rules) > len(positional) or not named.keys() <= {p.name for p in parameters}:
-            raise TypeError(f"{name}: the forward takes xp first, and each rule needs an input of its own")
+        inputs = tuple(p.name for p in parameters if "ArrayLike" in str(p.annotation))
+        if xp.name != "xp" or len(rules) > len(positional) or not rule_of.keys() <= set(inputs):
+            raise TypeError(f"{name}: the forward takes xp first, and each rule needs an input")
         op = Op(
             name=name,
             kind=kind,
             forward=forward,
             signature=signature.replace(parameters=parameters, return_annotation="Tensor"),
-            inputs=tuple(p.name for p in parameters if p.name in positional or p.name in rule_of),
+            inputs=inputs,
             rules={key: _rule(name, rule, [p.name for p in parameters]) for key, rule in rule_of.items()},
             broadcasts=broadcasts,
             is_view=is_view,
@@ -142,7 +151,7 @@ def _declare(
         )
         op.run = _runner(op)
         OPS[name] = op
-        simple = len(positional) == len(parameters) and not is_view and len(rules) in (len(positional), 0)
+        simple = len(positional) == len(inputs) == len(parameters) and not is_view and len(rules) in (len(inputs), 0)
         make = {1: _unary, 2: _binary}.get(len(positional), _generic) if simple else _generic
         call = make(op)
         functools.update_wrapper(call, forward)
@@ -166,9 +175,7 @@ def _rule(op: str, function: Callable[..., Any], parameters: list[str]) -> Rule:
     wants_xp = names[:1] == ["xp"]
     names = names[wants_xp:]
     if g != "g" or not known.issuperset(names):
-        raise TypeError(
-            f"{op}: a rule asks for {[g, *names]}; it may ask for g first, then xp, then {sorted(known)}"
-        )
+        raise TypeError(f"{op}: a rule asks for {[g, *names]}; it may ask for g first, then xp, then {sorted(known)}")
     return Rule(function, wants_xp, tuple(names))
 
 
@@ -212,9 +219,7 @@ def _runner(op: Op) -> Callable[..., Sequence[Any]]:
                 )
 
             return run_binary
-    calls = [
-        rule.function if rule.wants_xp else functools.partial(_without_xp, rule.function) for rule in rules
-    ]
+    calls = [rule.function if rule.wants_xp else functools.partial(_without_xp, rule.function) for rule in rules]
     if _takes_sequence(op):
         (call,) = calls
         return lambda xp, g, saved, edges: call(g, xp, *[value for (value,) in saved])
@@ -321,7 +326,7 @@ def _binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 array2 = x2.array if type(x2) is Tensor else _operand(op, x2)
                 edge2 = x2._node if type(x2) is Tensor else None
                 xp = common_backend(op.name, [a for a in (array1, array2) if is_array(a)])
-        except ForeignOperand:
+        except ForeignOperandError:
             if as_operator:
                 return NotImplemented
             raise
@@ -352,7 +357,11 @@ def _binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         elif saves_nothing:
             node.saved = ()
         else:
-            node.saved = _boxes(op, node.edges, {name1: x1, name2: x2}, out)
+            operands = {
+                name1: x1 if type(x1) is Tensor else array1,
+                name2: x2 if type(x2) is Tensor else array2,
+            }
+            node.saved = _boxes(op, node.edges, operands, out)
         return out
 
     return call
@@ -388,8 +397,10 @@ def _generic(op: Op) -> Callable[..., Tensor]:
             arrays = []
             for name, value in zip(op.inputs, inputs, strict=True):
                 if value is not None:
-                    arrays.append(_operand(op, value))
-                    raw[name] = arrays[-1]
+                    operand = raw[name] = _operand(op, value)
+                    arrays.append(operand)
+                    if type(value) is not Tensor:
+                        values[name] = operand
         concrete = [array for array in arrays if is_array(array)]
         if not concrete:
             if not arrays:
@@ -473,7 +484,7 @@ def _operand(op: Op, value: Any) -> Any:
     if isinstance(value, NUMBERS):
         # NumPy's scalars would change data types where Python's numbers do not.
         return value.item() if hasattr(value, "item") else value
-    raise ForeignOperand(
+    raise ForeignOperandError(
         f"{op.name} takes tensors, arrays and numbers, got {type(value).__name__}; convert it with ag.tensor"
     )
 
@@ -486,7 +497,7 @@ def _as_tensor(op: Op, value: Any) -> Tensor:
     return Tensor(move(NUMPY.host_array(operand), get_default_device()))
 
 
-class ForeignOperand(DtypeError):
+class ForeignOperandError(DtypeError):
     """An operand of a type that this library does not know: operators give it its turn."""
 
 

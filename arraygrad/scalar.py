@@ -65,7 +65,7 @@ class Value:
     __rmul__ = __mul__
 
     def exp(self) -> Value:
-        """e to the power of the value."""
+        """`e` to the power of the value."""
         result = math.exp(self.data)
         return Value(result, (self,), (result,), "exp")
 

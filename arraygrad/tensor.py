@@ -108,8 +108,7 @@ class Tensor(ArrayMethods):
             if flag:
                 return self
             raise GraphError(
-                "you can only change requires_grad flags of leaf tensors; "
-                "use detach() for a tensor without history"
+                "you can only change requires_grad flags of leaf tensors; use detach() for a tensor without history"
             )
         if flag and self.dtype.kind != "f":
             raise DtypeError(

@@ -137,8 +137,7 @@ def is_basic(index: Any) -> bool:
     """Tell whether an index holds only integers, slices, None and `...`: no element twice."""
     items = index if type(index) is tuple else (index,)
     return all(
-        item is None or item is ... or isinstance(item, int | slice) and not isinstance(item, bool)
-        for item in items
+        item is None or item is ... or (isinstance(item, int | slice) and not isinstance(item, bool)) for item in items
     )
 
 
@@ -171,6 +170,11 @@ namespaces = _Namespaces()
 NUMPY = load("numpy")
 #: Python's and NumPy's numbers: operands that never change a data type.
 NUMBERS: tuple[type, ...] = (int, float, complex, NUMPY.generic)
+
+
+def is_number(obj: object) -> bool:
+    """Tell whether `obj` is one of Python's or NumPy's numbers."""
+    return isinstance(obj, NUMBERS)
 
 
 def is_array(obj: object) -> bool:
@@ -248,10 +252,7 @@ def check_devices(name: str, x1: Array, x2: Array) -> None:
     """Refuse two arrays on different devices."""
     device1, device2 = namespaces[type(x1)].device(x1), namespaces[type(x2)].device(x2)
     if device1 != device2:
-        raise DeviceError(
-            f"{name} got arrays on two devices, {device1} and {device2}; "
-            "move one with to(device) first"
-        )
+        raise DeviceError(f"{name} got arrays on two devices, {device1} and {device2}; move one with to(device) first")
 
 
 def move(array: Array, device: str) -> Array:

@@ -104,8 +104,7 @@ class NumpyBackend(Backend):
             from scipy.special import erf
         except ModuleNotFoundError as error:
             raise DeviceError(
-                "gelu on 'cpu' needs SciPy's erf: pip install 'arraygrad[special]', "
-                'or use approximate="tanh"'
+                "gelu on 'cpu' needs SciPy's erf: pip install 'arraygrad[special]', or use approximate=\"tanh\""
             ) from error
         return erf(x)
 

@@ -84,7 +84,7 @@ class StrictBackend(Backend):
         return self._wrap(np.asarray(NUMPY.erf(x._array)), x)
 
     def _wrap(self, inner: Array, like: Array) -> Array:
-        return self.array_type._new(inner, device=like.device)  # type: ignore[attr-defined]  # shares memory
+        return self.array_type._new(inner, device=like.device)  # shares memory
 
     def _inner_index(self, x: Array, index: Any) -> tuple[Any, ...]:
         """The index with NumPy arrays in it, refusing those of another device."""

@@ -1,13 +1,95 @@
 """All operations: one file for each chapter of the standard, then what the standard lacks."""
 
-from arraygrad.ops.creation import arange, asarray, eye, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like
-from arraygrad.ops.elementwise import abs, add, bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor, ceil, clip, cos, divide, equal, exp, expm1, floor, floor_divide, gelu, greater, greater_equal, isfinite, isinf, isnan, less, less_equal, log, log1p, logical_and, logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, not_equal, positive, pow, relu, remainder, round, rsqrt, sigmoid, sign, sin, sqrt, subtract, tanh, trunc
-from arraygrad.ops.statistical import cumulative_sum, max, mean, min, prod, std, sum, var
-from arraygrad.ops.manipulation import astype, broadcast_to, concat, copy, expand, expand_dims, matrix_transpose, narrow, permute_dims, reshape, select, split, squeeze, squeeze_all, stack, sum_to_shape, to_device, transpose, unstack
+from arraygrad.ops.creation import (
+    arange,
+    asarray,
+    eye,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from arraygrad.ops.elementwise import (
+    abs,
+    add,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    ceil,
+    clip,
+    cos,
+    divide,
+    equal,
+    exp,
+    expm1,
+    floor,
+    floor_divide,
+    gelu,
+    greater,
+    greater_equal,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    log,
+    log1p,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    not_equal,
+    positive,
+    pow,
+    relu,
+    remainder,
+    round,
+    rsqrt,
+    sigmoid,
+    sign,
+    sin,
+    sqrt,
+    subtract,
+    tanh,
+    trunc,
+)
 from arraygrad.ops.indexing import getitem, take, take_along_axis
-from arraygrad.ops.searching import all, any, argmax, argmin, masked_fill, where
 from arraygrad.ops.linalg import matmul, vector_norm
+from arraygrad.ops.manipulation import (
+    astype,
+    broadcast_to,
+    concat,
+    copy,
+    expand,
+    expand_dims,
+    matrix_transpose,
+    narrow,
+    permute_dims,
+    reshape,
+    select,
+    split,
+    squeeze,
+    squeeze_all,
+    stack,
+    sum_to_shape,
+    to_device,
+    transpose,
+    unstack,
+)
 from arraygrad.ops.nn import cross_entropy, log_softmax, logsumexp, softmax, standardize
+from arraygrad.ops.searching import all, any, argmax, argmin, masked_fill, where
+from arraygrad.ops.statistical import cumulative_sum, max, mean, min, prod, std, sum, var
 
 __all__ = [
     "abs",

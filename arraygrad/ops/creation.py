@@ -26,21 +26,18 @@ def tensor(obj: Any, *, dtype: Any = None, device: str | None = None, requires_g
     """
     array = obj.array if type(obj) is Tensor else obj
     if is_array(array):
-        xp = namespaces[type(array)]
         moved = array if device is None else move(array, device)
         xp = namespaces[type(moved)]
         with xp.scope(xp.device(moved)):
             if dtype is not None and moved.dtype != xp.dtype(dtype):
                 moved = xp.astype(moved, xp.dtype(dtype))
-            result = xp.copy(moved) if xp.may_share_memory(moved, array) else moved
+            result = xp.copy(moved) if moved is array else moved
     else:
         result = _from_host(obj, dtype, device)
     return Tensor(result).requires_grad_(requires_grad)
 
 
-def asarray(
-    obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
-) -> Tensor:
+def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
     """Make a tensor that shares memory with an array where it can; a Tensor stays itself, with its history.
 
     `copy=True` always copies, `copy=False` raises where a copy would be needed.
@@ -108,9 +105,7 @@ def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: str | None 
     return _create("ones", device, dtype, shape)
 
 
-def full(
-    shape: int | tuple[int, ...], fill_value: complex, *, dtype: Any = None, device: str | None = None
-) -> Tensor:
+def full(shape: int | tuple[int, ...], fill_value: complex, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """One number everywhere; its data type follows the number unless told otherwise."""
     return _create("full", device, dtype, shape, fill_value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from arraygrad.backends import NUMBERS, Array
+from arraygrad.backends import Array, is_number
 from arraygrad.op import constant, elementwise
 from arraygrad.tensor import ArrayLike
 
@@ -283,7 +283,7 @@ def pow(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _grad_of_base(g: Array, xp: Any, x1: Array, x2: Any) -> Array:
-    if isinstance(x2, NUMBERS):  # a number's value is a fact of the graph, as a shape is
+    if is_number(x2):  # a number's value is a fact of the graph, as a shape is
         return g * (x2 * x1 ** (x2 - 1)) if x2 != 0 else xp.zeros_like(g)
     # With the exponent 1 in place of -1, 0 to the power 0 - 1 is never computed.
     is_zero = x2 == 0
@@ -291,7 +291,7 @@ def _grad_of_base(g: Array, xp: Any, x1: Array, x2: Any) -> Array:
 
 
 def _grad_of_exponent(g: Array, xp: Any, x1: Any, x2: Array, out: Array) -> Array:
-    base = xp.full_like(g, x1) if isinstance(x1, NUMBERS) else x1
+    base = xp.full_like(g, x1) if is_number(x1) else x1
     is_zero = base == 0
     return xp.where(is_zero, 0.0, g * out * xp.log(xp.where(is_zero, 1.0, base)))
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from arraygrad.accumulate import Part
 from arraygrad.backends import NUMPY, Array, Backend, is_array, namespaces
-from arraygrad.errors import DtypeError, IndexingError, ShapeError, format_shape
-from arraygrad.op import general, linear
+from arraygrad.errors import DtypeError, ShapeError, format_shape
+from arraygrad.op import general
 from arraygrad.tensor import ArrayLike, Tensor
 
 

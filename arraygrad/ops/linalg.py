@@ -48,12 +48,12 @@ def matmul(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @general(
-    lambda g, xp, x, out, axis, keepdims, ord: restore_axes(xp, g, x.shape, axis, keepdims)
-    * _norm_slope(xp, x, restore_axes(xp, out, x.shape, axis, keepdims), axis, ord)
+    lambda g, xp, x, out, axis, keepdims, ord: (
+        restore_axes(xp, g, x.shape, axis, keepdims)
+        * _norm_slope(xp, x, restore_axes(xp, out, x.shape, axis, keepdims), axis, ord)
+    )
 )
-def vector_norm(
-    xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
-) -> Array:
+def vector_norm(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
     """Norm over axes: `sum(abs(x) ** ord) ** (1 / ord)`; infinity for the largest, 0 for a count.
 
     Where the norm is 0, so is the gradient. For an infinite `ord` elements that tie share it evenly.
@@ -70,9 +70,7 @@ def _norm_slope(xp: Any, x: Array, norm: Array, axis: Axis, ord: float) -> Array
     if ord == 1:
         return xp.sign(x)
     if ord in (float("inf"), float("-inf")):
-        return xp.sign(x) * share_of_extremes(
-            xp.ones_like(norm), xp, xp.abs(x), norm, reduced_axes(axis, x.ndim), True
-        )
+        return xp.sign(x) * share_of_extremes(xp.ones_like(norm), xp, xp.abs(x), norm, reduced_axes(axis, x.ndim), True)
     # (|x| / norm) ** (ord - 1), and 0 where x is: below 1 the power is infinite there.
     ratio = divide_or_zero(xp, xp.abs(x), norm)
     is_zero = ratio == 0

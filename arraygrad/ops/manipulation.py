@@ -8,7 +8,7 @@ from typing import Any
 from arraygrad import accumulate, backends
 from arraygrad.backends import Array
 from arraygrad.errors import ShapeError, format_shape
-from arraygrad.op import general, linear
+from arraygrad.op import linear
 from arraygrad.ops.indexing import getitem
 from arraygrad.tensor import ArrayLike, Tensor
 
@@ -40,6 +40,7 @@ def matrix_transpose(xp: Any, x: ArrayLike, /) -> Array:
 
 
 def transpose(x: ArrayLike, axis1: int, axis2: int) -> Tensor:
+    """Swap two axes."""
     axes = list(range(x.ndim))
     axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
     return permute_dims(x, tuple(axes))
@@ -51,7 +52,8 @@ def squeeze(xp: Any, x: ArrayLike, /, axis: int | tuple[int, ...]) -> Array:
     return xp.squeeze(x, axis=axis)
 
 
-def squeeze_all(x: Tensor) -> Tensor:
+def squeeze_all(x: ArrayLike) -> Tensor:
+    """Remove all axes of size 1."""
     return squeeze(x, tuple(axis for axis, size in enumerate(x.shape) if size == 1))
 
 
@@ -67,14 +69,15 @@ def broadcast_to(xp: Any, x: ArrayLike, /, shape: tuple[int, ...]) -> Array:
     return xp.broadcast_to(x, tuple(shape))
 
 
-def expand(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+def expand(x: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+    """`broadcast_to` with -1 for an axis that keeps its size."""
     if len(shape) < x.ndim or -1 in shape[: len(shape) - x.ndim]:
         raise ShapeError(f"expand: shape {format_shape(x.shape)} does not expand to {format_shape(shape)}")
     sizes = (1,) * (len(shape) - x.ndim) + x.shape
     return broadcast_to(x, tuple(old if new == -1 else new for old, new in zip(sizes, shape, strict=True)))
 
 
-@linear(lambda g, xp, x_shape: xp.broadcast_to(g, x_shape))
+@linear(lambda g, xp, x_shape: xp.broadcast_to(g, x_shape), is_view=True)
 def sum_to_shape(xp: Any, x: ArrayLike, /, shape: tuple[int, ...]) -> Array:
     """Sum over the axes along which `shape` broadcasts to the shape of `x`: the transpose of `broadcast_to`.
 
@@ -145,6 +148,7 @@ def split(x: ArrayLike, sizes: int | Sequence[int], /, *, axis: int = 0) -> tupl
 
 
 def narrow(x: ArrayLike, axis: int, start: int, length: int) -> Tensor:
+    """The slice of `length` from `start` along an axis."""
     axis = _normal_axis("narrow", x, axis)
     begin = start + x.shape[axis] if start < 0 else start
     if not 0 <= begin <= begin + length <= x.shape[axis]:
@@ -155,6 +159,7 @@ def narrow(x: ArrayLike, axis: int, start: int, length: int) -> Tensor:
 
 
 def select(x: ArrayLike, axis: int, index: int) -> Tensor:
+    """The slice at one index of an axis, which is removed."""
     return getitem(x, (slice(None),) * _normal_axis("select", x, axis) + (index,))
 
 

@@ -24,8 +24,10 @@ def _logsumexp(xp: Any, x: Array, axis: Axis) -> Array:
 
 
 @general(
-    lambda g, xp, x, out, axis, keepdims: restore_axes(xp, g, x.shape, axis, keepdims)
-    * _softmax_from(xp, x, restore_axes(xp, out, x.shape, axis, keepdims))
+    lambda g, xp, x, out, axis, keepdims: (
+        restore_axes(xp, g, x.shape, axis, keepdims)
+        * _softmax_from(xp, x, restore_axes(xp, out, x.shape, axis, keepdims))
+    )
 )
 def logsumexp(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """`log(sum(exp(x)))` over axes, without overflow. Where all is -inf, the gradient is 0."""
@@ -60,11 +62,7 @@ def log_softmax(xp: Any, x: ArrayLike, /, *, axis: int = -1) -> Array:
     return shifted - _logsumexp(xp, shifted, axis)
 
 
-@general(
-    lambda g, xp, logits, targets, axis, reduction: _cross_entropy_slope(
-        g, xp, logits, targets, axis, reduction
-    )
-)
+@general(lambda g, xp, logits, targets, axis, reduction: _cross_entropy_slope(g, xp, logits, targets, axis, reduction))
 def cross_entropy(
     xp: Any, logits: ArrayLike, targets: ArrayLike, /, *, axis: int = -1, reduction: str = "mean"
 ) -> Array:
@@ -98,9 +96,7 @@ def cross_entropy(
     return losses if reduction == "none" else getattr(xp, reduction)(losses)
 
 
-def _cross_entropy_slope(
-    g: Array, xp: Any, logits: Array, targets: Array, axis: int, reduction: str
-) -> Array:
+def _cross_entropy_slope(g: Array, xp: Any, logits: Array, targets: Array, axis: int, reduction: str) -> Array:
     """Softmax minus one at the target, times the cotangent of each loss."""
     along = axis % logits.ndim
     ndim, classes = logits.ndim, logits.shape[along]

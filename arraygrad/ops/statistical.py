@@ -31,9 +31,7 @@ def _count(shape: tuple[int, ...], axis: Axis) -> int:
     return math.prod(shape[a] for a in reduced_axes(axis, len(shape)))
 
 
-@linear(
-    lambda g, xp, x_shape, axis, keepdims: xp.broadcast_to(restore_axes(xp, g, x_shape, axis, keepdims), x_shape)
-)
+@linear(lambda g, xp, x_shape, axis, keepdims: xp.broadcast_to(restore_axes(xp, g, x_shape, axis, keepdims), x_shape))
 def sum(xp: Any, x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
     """Sum over axes: one, several or, by default, all.
 
@@ -55,8 +53,9 @@ def mean(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False)
 
 
 @general(
-    lambda g, xp, x, axis, keepdims: restore_axes(xp, g, x.shape, axis, keepdims)
-    * _product_of_others(xp, x, reduced_axes(axis, x.ndim))
+    lambda g, xp, x, axis, keepdims: (
+        restore_axes(xp, g, x.shape, axis, keepdims) * _product_of_others(xp, x, reduced_axes(axis, x.ndim))
+    )
 )
 def prod(xp: Any, x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
     """Product over axes: one, several or, by default, all. The gradient is exact at zeros."""
@@ -74,14 +73,10 @@ def _product_of_others(xp: Any, x: Array, axes: tuple[int, ...]) -> Array:
     flat = xp.reshape(moved, (math.prod(moved.shape[: len(kept)]), math.prod(moved.shape[len(kept) :])))
     before = xp.cumulative_prod(flat, axis=1, include_initial=True)[:, :-1]
     after = xp.flip(xp.cumulative_prod(xp.flip(flat, axis=1), axis=1, include_initial=True)[:, :-1], axis=1)
-    return xp.permute_dims(
-        xp.reshape(before * after, moved.shape), tuple(order.index(a) for a in range(x.ndim))
-    )
+    return xp.permute_dims(xp.reshape(before * after, moved.shape), tuple(order.index(a) for a in range(x.ndim)))
 
 
-def share_of_extremes(
-    g: Array, xp: Any, x: Array, out: Array, axis: Axis, keepdims: bool
-) -> Array:
+def share_of_extremes(g: Array, xp: Any, x: Array, out: Array, axis: Axis, keepdims: bool) -> Array:
     """Share `g` evenly among the elements that equal the reduction's result."""
     axes = reduced_axes(axis, x.ndim)
     is_extreme = x == restore_axes(xp, out, x.shape, axis, keepdims)
@@ -106,9 +101,11 @@ def _deviation(xp: Any, x: Array, axis: Axis) -> Array:
 
 
 @general(
-    lambda g, xp, x, axis, correction, keepdims: restore_axes(xp, g, x.shape, axis, keepdims)
-    * (2.0 / (_count(x.shape, axis) - correction))
-    * _deviation(xp, x, axis)
+    lambda g, xp, x, axis, correction, keepdims: (
+        restore_axes(xp, g, x.shape, axis, keepdims)
+        * (2.0 / (_count(x.shape, axis) - correction))
+        * _deviation(xp, x, axis)
+    )
 )
 def var(xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Variance over axes: the sum of squared deviations divided by `count - correction`."""
@@ -116,11 +113,11 @@ def var(xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0,
 
 
 @general(
-    lambda g, xp, x, out, axis, correction, keepdims: restore_axes(
-        xp, divide_or_zero(xp, g, out), x.shape, axis, keepdims
+    lambda g, xp, x, out, axis, correction, keepdims: (
+        restore_axes(xp, divide_or_zero(xp, g, out), x.shape, axis, keepdims)
+        * (1.0 / (_count(x.shape, axis) - correction))
+        * _deviation(xp, x, axis)
     )
-    * (1.0 / (_count(x.shape, axis) - correction))
-    * _deviation(xp, x, axis)
 )
 def std(xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Standard deviation over axes. Where it is 0, so is the gradient."""
