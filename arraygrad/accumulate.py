@@ -34,7 +34,7 @@ def sum_to_shape(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
     if extra < 0 or any(size != g.shape[extra + axis] and size != 1 for axis, size in enumerate(shape)):
         raise ShapeError(f"cannot reduce gradient of shape {format_shape(g.shape)} to {format_shape(shape)}")
     total = xp.sum(g, axis=(*range(extra), *stretched))
-    return xp.reshape(xp.asarray(total), shape)  # NumPy returns a scalar where no axis is left
+    return xp.reshape(xp.lift(total), shape)  # NumPy returns a scalar where no axis is left
 
 
 def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], dtype: Any) -> Array:

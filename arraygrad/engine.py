@@ -190,13 +190,13 @@ def _lift(xp: Backend, node: FunctionNode, edge: Node, grad: Any, grads: Sequenc
         return None
     position = _position(grads, grad)
     if type(grad) is Part:
-        part = Part(grad.index, fit(xp, node, position, xp.asarray(grad.g), grad.g.shape, edge.dtype))
+        part = Part(grad.index, fit(xp, node, position, xp.lift(grad.g), grad.g.shape, edge.dtype))
         if buffer is None:
             return xp.scatter(part.g, part.index, edge.shape)
         buffer.add_part(xp, part, edge.shape)
         return None
     if not is_array(grad):
-        grad = xp.asarray(grad)  # NumPy's functions of 0-d arrays return scalars
+        grad = xp.lift(grad)  # NumPy's functions of 0-d arrays return scalars
     return fit(namespaces[type(grad)], node, position, grad, edge.shape, edge.dtype)
 
 

@@ -26,7 +26,22 @@ from typing import Any, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+def _shares_context(frame: FrameType) -> bool:
+    """Tell whether others run in the context of this frame while it is suspended.
+
+    A coroutine of an asyncio task does not: the task has a context of its own, which tasks created in it
+    are to inherit. One that is stepped by hand does.
+    """
+    flags = frame.f_code.co_flags
+    if flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
+        return True
+    if not flags & inspect.CO_COROUTINE:
+        return False
+    try:
+        return sys.modules["asyncio"].current_task() is None
+    except (KeyError, RuntimeError):  # asyncio is not imported, or no loop is running
+        return True
 
 
 class _FrameMode:
@@ -61,8 +76,7 @@ def is_grad_enabled() -> bool:
 def _enter(flag: bool, frame: FrameType) -> tuple[bool | _FrameMode, bool | _FrameMode]:
     """Set the mode to `flag`; return what was set and what was outside it."""
     outer = _mode.get()
-    suspendable = frame.f_code.co_flags & _SUSPENDABLE
-    entered = _FrameMode(flag, frame, outer) if suspendable else flag
+    entered = _FrameMode(flag, frame, outer) if _shares_context(frame) else flag
     _mode.set(entered)
     return entered, outer
 

@@ -263,7 +263,7 @@ def _unary(op: Op) -> Callable[..., Tensor]:
         except (ValueError, TypeError, IndexError) as error:
             raise _explain(op, error, (array,)) from error
         if type(result) is not type(array):
-            result = namespaces[type(array)].asarray(result)
+            result = namespaces[type(array)].lift(result)
         if forward_check is not None:
             forward_check(op, (array,), result)
         # What Tensor(result) would do, without the call: 0.06 us.
@@ -335,7 +335,7 @@ def _binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         except (ValueError, TypeError, IndexError) as error:
             raise _explain(op, error, (array1, array2)) from error
         if type(result) is not xp.array_type:
-            result = xp.asarray(result)
+            result = xp.lift(result)
         if forward_check is not None:
             forward_check(op, (array1, array2), result)
         out = _new_tensor(Tensor)
@@ -418,7 +418,7 @@ def _generic(op: Op) -> Callable[..., Tensor]:
         except (ValueError, TypeError, IndexError) as error:
             raise _explain(op, error, arrays) from error
         if not is_array(result):
-            result = xp.asarray(result)
+            result = xp.lift(result)
         if forward_check is not None:
             forward_check(op, arrays, result)
         out = Tensor(result)

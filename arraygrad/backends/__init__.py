@@ -88,6 +88,10 @@ class Backend:
         """Copy to another device of this library."""
         return self.from_host(self.to_host(array), device)
 
+    def lift(self, result: Any) -> Array:
+        """Turn what a function of this library returned into an array."""
+        return self.asarray(result)
+
     # Memory
 
     def copy(self, array: Array) -> Array:
