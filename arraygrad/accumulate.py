@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from arraygrad.backends import Array, Backend
+from arraygrad.backends import Array, Backend, namespaces
 from arraygrad.errors import GraphError, ShapeError, format_shape
 
 
@@ -79,9 +79,8 @@ class Buffer:
         elif self.is_owned:
             self.array += grad
         else:
-            self.array = self.array + grad
-            # NumPy's sum of two 0-d arrays is a scalar, which `+=` replaces: as good as owned.
-            self.is_owned = True
+            total = self.array + grad
+            self.array, self.is_owned = namespaces[type(grad)].lift(total), True
 
     def add_part(self, xp: Backend, part: Part, shape: tuple[int, ...]) -> None:
         """Add where the part is: many small reads of a large array cost what they touch."""

@@ -65,11 +65,11 @@ def set_anomaly_detection(flag: bool) -> None:
     >>> ag.set_anomaly_detection(True)
     >>> ag.set_anomaly_detection(False)
     """
-    from arraygrad import op
+    from arraygrad import record
 
     global _anomaly
     _anomaly = bool(flag)
-    op.forward_check = check_forward if _anomaly else None
+    record.forward_check = check_forward if _anomaly else None
 
 
 @contextmanager

@@ -126,9 +126,9 @@ def _run_nodes(
     finished: list[FunctionNode] = []
     ready: list[tuple[Node, Array | None]] = [(root, g)]
     g = None
+    grads: Any = None
     grad: Any = None
-    grads: Sequence[Any] | None = None
-    array_type: type | None = None
+    array_type: Any = None
     xp: Backend = NUMPY
     while ready:
         node, g = ready.pop()

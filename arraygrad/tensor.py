@@ -25,8 +25,9 @@ class Tensor(ArrayMethods):
 
     __slots__ = ("__weakref__", "_box", "_grad", "_node", "_storage", "array")
 
-    #: NumPy's arrays on the left of an operator leave it to the Tensor on the right.
+    #: NumPy's arrays on the left of an operator leave it to the Tensor on the right; CuPy's by priority.
     __array_ufunc__ = None
+    __array_priority__ = 1000
 
     array: Array
     #: What made this tensor; a leaf's AccumulateGrad; None where no gradient is wanted.

@@ -34,7 +34,7 @@ class NumpyBackend(Backend):
         return super().__getattr__(name)
 
     #: NumPy's functions return scalars for 0-d results. (array-api-compat's asarray takes ten times as long.)
-    lift = staticmethod(np.asarray)
+    lift = staticmethod(np.asarray)  # type: ignore[assignment]  # the same call, more overloads
 
     def device(self, array: Array) -> str:
         return "cpu"
@@ -59,6 +59,8 @@ class NumpyBackend(Backend):
 
     def host_array(self, obj: Any, dtype: Any = None) -> Any:
         """Make a NumPy array of numbers from nested sequences, always a new one."""
+        if isinstance(obj, np.ma.MaskedArray):
+            raise DtypeError("cannot make a tensor of a masked array; fill it first")
         try:
             array = np.array(obj, dtype=dtype)
         except ValueError as error:

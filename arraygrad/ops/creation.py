@@ -68,12 +68,12 @@ def _from_host(obj: Any, dtype: Any, device: str | None) -> Array:
     if isinstance(obj, str | bytes) or obj is None:
         raise DtypeError(f"cannot make a tensor of {type(obj).__name__}")
     dtype = None if dtype is None else NUMPY.dtype(dtype)
-    return move(NUMPY.host_array(obj, dtype), device or backends.get_default_device())
+    return move(NUMPY.host_array(obj, dtype), backends.get_default_device() if device is None else device)
 
 
 def _create(name: str, device: str | None, dtype: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Call a creation function of the backend of `device`, inside that device's scope."""
-    device = device or backends.get_default_device()
+    device = backends.get_default_device() if device is None else device
     xp = backends.for_device(device)
     device = xp.device_name(device)
     with xp.scope(device):
@@ -91,7 +91,11 @@ def _create_like(name: str, x: ArrayLike, device: str | None, dtype: Any, *args:
     array = x.array if type(x) is Tensor else x
     xp: Backend = namespaces[type(array)]
     return _create(
-        name, device or xp.device(array), xp.numpy_dtype(array.dtype) if dtype is None else dtype, array.shape, *args
+        name,
+        xp.device(array) if device is None else device,
+        xp.numpy_dtype(array.dtype) if dtype is None else dtype,
+        array.shape,
+        *args,
     )
 
 

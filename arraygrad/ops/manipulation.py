@@ -58,7 +58,7 @@ def squeeze_all(x: ArrayLike) -> Tensor:
 
 
 @linear(lambda g, xp, x_shape: xp.reshape(g, x_shape), is_view=True)
-def expand_dims(xp: Any, x: ArrayLike, /, *, axis: int | tuple[int, ...] = 0) -> Array:
+def expand_dims(xp: Any, x: ArrayLike, /, axis: int | tuple[int, ...] = 0) -> Array:
     """Insert an axis of size 1, which is axis `axis` of the result. A view."""
     return xp.expand_dims(x, axis=axis)
 

@@ -260,3 +260,57 @@ class TestChainRule:
         x = leaf([1, 2])
         (x + x + x).sum().backward()
         close(x.grad, [3, 3], atol=0)
+
+
+every_rank = pytest.mark.parametrize("shape", [(), (1,)], ids=["0-d", "1-d"])
+
+
+@every_rank
+class TestScalarExamplesOnTensors:
+    """The examples of the scalar engine, on tensors of one element."""
+
+    def leaves(self, shape, *values):
+        return [leaf(np.full(shape, value)) for value in values]
+
+    def test_neuron(self, shape):
+        leaves = w1, x1, w2, x2, b = self.leaves(shape, 0.5, 2.0, -1.5, 0.5, 0.25)
+        y = ag.tanh(w1 * x1 + w2 * x2 + b)
+        y.backward()
+        assert y.item() == pytest.approx(0.462117, abs=1e-6)
+        for x, expected in zip(leaves, [1.572895, 0.393224, 0.393224, -1.179672, 0.786448], strict=True):
+            close(x.grad, np.full(shape, expected))
+
+    def test_square_of_a_product_plus_a_number(self, shape):
+        a, b, c = self.leaves(shape, 2, -3, 10)
+        u = a * b
+        s = u + c
+        f = s**2
+        for tensor in (u, s, f):
+            tensor.retain_grad()
+        f.backward()
+        assert [t.item() for t in (u, s, f)] == [-6, 4, 16]
+        assert [t.grad.item() for t in (f, s, u, c, a, b)] == [1, 8, 8, 8, -24, 16]
+
+    def test_tanh_of_a_product_plus_a_number(self, shape):
+        a, b, c = self.leaves(shape, 2, -1, 1.5)
+        f = ag.tanh(a * b + c)
+        f.backward()
+        assert [f"{t:.4f}" for t in (f.item(), a.grad.item(), b.grad.item(), c.grad.item())] == [
+            "-0.4621", "-0.7864", "1.5729", "0.7864",
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("function", "at", "slope"),
+        [
+            (lambda x: x * x + x, 3, 7),
+            (lambda x: x * x, 3, 6),
+            (lambda x: x * 2 + x * 3, 2, 5),
+            (lambda x: (x * 3) * (x * 3) + x * 3, 2, 39),
+            (lambda x: x * x * x * x, 2, 32),
+        ],
+        ids=["x*x+x", "x*x", "2x+3x", "9x*x+3x", "x**4"],
+    )
+    def test_repeated_use(self, shape, function, at, slope):
+        (x,) = self.leaves(shape, at)
+        function(x).backward()
+        close(x.grad, np.full(shape, slope), atol=0)

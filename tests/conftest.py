@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import os
+
+# Small products of matrices: threads of BLAS would only wait for each other. Before NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from hypothesis import settings
+
+settings.register_profile("seeded", derandomize=True, deadline=None)
+settings.load_profile("seeded")

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from devices import NAMES, device_of, make, to_host
+
+import arraygrad as ag
+from arraygrad import backends
+
+OTHER = [name for name in NAMES if name not in ("cpu", "cpu-readonly", "strict-flags")]
+
+
+@pytest.mark.parametrize("device", OTHER)
+def test_to_moves_there_and_the_gradient_comes_back(device: str) -> None:
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    there = x.to(device_of(device))
+    assert there.device == device_of(device)
+    assert there.grad_fn.name == "ToDeviceBackward"
+    (there * there).to("cpu").sum().backward()
+    assert x.grad.device == "cpu"
+    assert x.grad.array.tolist() == [2, 4]
+    back = make(device, [3.0], requires_grad=True)
+    (back.to("cpu") * 2).backward()
+    assert back.grad.device == back.device
+
+
+def test_branches_on_two_devices_meet_in_one_gradient() -> None:
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    here, there = x * 2, (x.to("strict:device1") * 10).to("strict").to("cpu")
+    (here + there).sum().backward()
+    (x.to("strict") * 100).sum().backward()
+    assert x.grad.array.tolist() == [112, 112]
+
+
+def test_to_the_same_place_is_the_same_memory() -> None:
+    x = ag.tensor([1.0], requires_grad=True)
+    assert x.to("cpu").array is x.array
+    assert x.to(ag.float64).array is x.array
+    assert x.to("float32").dtype == np.float32  # the name of a data type is no device
+    (x.to(ag.float32) * 2).sum().backward()
+    assert x.grad.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("add", lambda a, b: a + b),
+        ("multiply", lambda a, b: b * a),
+        ("matmul", lambda a, b: a @ b),
+        ("where", lambda a, b: ag.where(a > 0, a, b)),
+        ("concat", lambda a, b: ag.concat([a, b])),
+        ("take", lambda a, b: ag.take(a, b.astype(ag.int64))),
+        ("backward", lambda a, b: a.requires_grad_().backward(b)),
+        ("add", lambda a, b: a + b.array),
+    ],
+)
+@pytest.mark.parametrize("devices", [("cpu", "strict"), ("strict", "strict:device1")])
+def test_mixing_devices_names_both(name: str, call: object, devices: tuple[str, str]) -> None:
+    a, b = [ag.tensor([1.0], device=device) for device in devices]
+    first, second = devices
+    if name == "multiply":
+        first, second = second, first
+    with pytest.raises(RuntimeError, match=re.escape(f"{name} got arrays on two devices, {first} and {second}")):
+        call(a, b)
+
+
+def test_unknown_devices_say_what_there_is() -> None:
+    for device in ("gpu", "cpu:1", "", "tpu:0"):
+        with pytest.raises(
+            ag.DeviceError, match=re.escape(f"unknown device {device!r}; there are 'cpu' (NumPy), 'cuda'")
+        ):
+            ag.zeros(1, device=device)
+    with pytest.raises(ag.DeviceError, match="a device is a string"):
+        ag.zeros(1, device=0)
+    with pytest.raises(ag.DeviceError, match="unknown device 'strict:device9'"):
+        ag.zeros(1, device="strict:device9")
+
+
+def test_cuda_without_cupy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.delitem(sys.modules, "arraygrad.backends.cupy", raising=False)
+    text = "device 'cuda' needs cupy, which is not installed: pip install 'arraygrad[cuda13]' (or [cuda12])"
+    with pytest.raises(ag.DeviceError, match=re.escape(text)):
+        ag.tensor([1.0]).to("cuda")
+
+
+def test_exact_gelu_without_scipy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    with pytest.raises(ag.DeviceError, match=re.escape("pip install 'arraygrad[special]'")):
+        ag.gelu(ag.tensor([1.0]))
+    ag.gelu(ag.tensor([1.0]), approximate="tanh")
+
+
+def test_the_default_device() -> None:
+    assert ag.get_default_device() == "cpu"
+    ag.set_default_device("strict:device1")
+    try:
+        assert ag.tensor([1.0]).device == ag.zeros(2).device == ag.exp(1.0).device == "strict:device1"
+        assert ag.tensor(np.ones(2)).device == "cpu"  # arrays stay where they are
+        assert ag.zeros_like(ag.tensor(np.ones(2))).device == "cpu"
+        with pytest.raises(ag.DeviceError):
+            ag.set_default_device("nowhere")
+        assert ag.get_default_device() == "strict:device1"
+    finally:
+        ag.set_default_device(None)
+    assert ag.tensor([1.0]).device == "cpu"
+
+
+def test_the_default_device_by_the_environment() -> None:
+    code = "import arraygrad as ag; print(ag.tensor([1.0]).device)"
+    environment = os.environ | {"ARRAYGRAD_DEVICE": "strict"}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout == "strict\n"
+
+
+def test_arrays_of_unknown_types_are_refused() -> None:
+    class Stranger:
+        shape, dtype = (), None
+
+    for value in (np.ma.array([1.0]), Stranger()):
+        with pytest.raises(TypeError, match="takes tensors, arrays and numbers, got"):
+            ag.exp(value)
+    with pytest.raises(TypeError, match="cannot make a tensor of a masked array"):
+        ag.tensor(np.ma.array([1.0], mask=[True]))
+
+
+def test_device_of_every_intermediate_on_strict() -> None:
+    x = make("strict:device1", [[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = ag.standardize(ag.relu(x @ x.T) + ag.zeros_like(x))
+    y.retain_grad()
+    ag.cross_entropy(y, ag.tensor([0, 1], device="strict:device1")).backward()
+    assert y.grad.device == x.grad.device == "strict:device1"
+
+
+class FakeCupy(types.ModuleType):
+    """What of CuPy's interface the backend reads before any array exists."""
+
+    def __init__(self, available: bool, count: int) -> None:
+        super().__init__("cupy")
+        self.__version__ = "14.2.0"
+        self.ndarray = type("ndarray", (), {"__module__": "cupy"})
+        runtime = types.SimpleNamespace(getDeviceCount=lambda: count)
+        self.cuda = types.SimpleNamespace(is_available=lambda: available, runtime=runtime)
+
+
+@pytest.mark.parametrize(
+    ("available", "device", "text"),
+    [
+        (False, "cuda", "device 'cuda' needs an NVIDIA GPU and its driver, and CuPy 14.2.0 finds none here"),
+        (True, "cuda:2", "unknown device 'cuda:2'; there are 2 GPUs, 'cuda:0' the first"),
+        (True, "cuda:x", "unknown device 'cuda:x'"),
+    ],
+)
+def test_cuda_devices_that_are_not_there(
+    monkeypatch: pytest.MonkeyPatch, available: bool, device: str, text: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", FakeCupy(available, 2))
+    monkeypatch.setitem(sys.modules, "cupyx", types.ModuleType("cupyx"))
+    monkeypatch.delitem(sys.modules, "arraygrad.backends.cupy", raising=False)
+    monkeypatch.setattr(backends, "namespaces", type(backends.namespaces)(backends.namespaces))
+    with pytest.raises(ag.DeviceError, match=re.escape(text)):
+        ag.zeros(1, device=device)
+
+
+def test_cpu_arrays_of_other_subclasses_keep_their_values() -> None:
+    assert to_host(ag.tensor(np.float64(2.0))).tolist() == 2.0
