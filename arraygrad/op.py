@@ -125,7 +125,10 @@ def _declare(
         name = forward.__name__.lstrip("_")
         inputs = tuple(p.name for p in parameters if "ArrayLike" in str(p.annotation))
         if xp.name != "xp" or len(rules) > len(positional) or not rule_of.keys() <= set(inputs):
-            raise TypeError(f"{name}: the forward takes xp first, and each rule needs an input")
+            raise TypeError(
+                f"{name}: the forward takes xp first, and each rule needs an input: a parameter annotated as "
+                f"ArrayLike, positional-only or named with its rule; found the inputs {list(inputs)}"
+            )
         op = Op(
             name=name,
             kind=kind,

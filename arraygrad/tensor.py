@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, namespaces
@@ -13,8 +13,9 @@ from arraygrad.errors import DeviceError, DtypeError, GraphError, ShapeError, fo
 from arraygrad.methods import ArrayMethods
 from arraygrad.node import AccumulateGrad, FunctionNode, Storage, storage_of
 
-#: What stands wherever a tensor is expected: a Tensor, a raw array, a Python or NumPy number.
-ArrayLike: TypeAlias = Any
+#: What stands wherever a tensor is expected: a Tensor, a raw array, a Python or NumPy number. The note
+#: lets a declaration find its array inputs, however the annotation is written down.
+ArrayLike: TypeAlias = Annotated[Any, "ArrayLike"]
 
 
 class Tensor(ArrayMethods):

@@ -221,6 +221,7 @@ ROWS: list[Row] = [
             "condition broadcasts": (MASK, draw((3,)), draw(())),
             "number": (MASK, X23, 0.5),
             "number first": (MASK, 0.5, X23),
+            "two numbers": (MASK, 0.5, 1.5),
         },
     ),
     op(

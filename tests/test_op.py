@@ -74,6 +74,19 @@ def test_a_rule_too_many_fails_at_import() -> None:
             return x
 
 
+def test_inputs_are_found_without_postponed_annotations() -> None:
+    namespace: dict[str, object] = {}
+    code = "def square(xp, x: ArrayLike, /): return x * x"
+    exec(code, {"ArrayLike": ArrayLike}, namespace)  # this file postpones its own
+    square = elementwise(lambda g, x: 2.0 * g * x)(namespace["square"])
+    assert ag.gradcheck(square, [ag.tensor([3.0], requires_grad=True)])
+
+
+def test_a_forward_without_annotations_is_told_what_is_missing() -> None:
+    with pytest.raises(TypeError, match="a parameter annotated as ArrayLike"):
+        elementwise(lambda g: g)(lambda xp, x, /: x)
+
+
 def test_users_see_the_signature_without_xp() -> None:
     assert str(inspect.signature(ag.softmax)) == "(x: 'ArrayLike', /, *, axis: 'int' = -1) -> 'Tensor'"
     assert ag.softmax.__name__ == "softmax"

@@ -89,7 +89,7 @@ def cross_entropy(
         raise ValueError("targets must have the shape of the logits without the class axis")
     if xp.numpy_dtype(targets.dtype).kind not in "iu":
         raise TypeError("targets must be integers, the indices of classes")
-    if xp.any(targets < 0) or xp.any(targets >= classes):
+    if xp.any((targets < 0) | (targets >= classes)):
         raise ValueError(f"a target is outside the {classes} classes")
     picked = xp.take_along_axis(logits, xp.expand_dims(targets, axis=along), axis=along)
     losses = xp.squeeze(_logsumexp(xp, logits, along) - picked, axis=along)

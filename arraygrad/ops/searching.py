@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arraygrad.backends import Array
+from arraygrad.backends import Array, is_number
 from arraygrad.op import constant, elementwise
 from arraygrad.tensor import ArrayLike
 
@@ -44,6 +44,8 @@ def where(xp: Any, condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Arr
 
     The branch that is not taken gets exact zeros, even where the cotangent is infinite or NaN.
     """
+    if is_number(x1) and is_number(x2):  # the standard asks for one array at least
+        x1 = xp.asarray(x1, device=condition.device)
     return xp.where(condition, x1, x2)
 
 
