@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from arraygrad import debug
 from arraygrad.accumulate import FRESH, Buffer, Part, fit, getrefcount
-from arraygrad.backends import NUMPY, Array, Backend, check_devices, is_array, namespaces
+from arraygrad.backends import NUMPY, Array, Backend, check_devices, is_array, namespaces, several_devices
 from arraygrad.errors import GraphError, ShapeError, format_shape
 from arraygrad.node import AccumulateGrad, FunctionNode, Storage, check_saved, mark_written
 
@@ -132,7 +132,7 @@ def _run_nodes(
     xp: Backend = NUMPY
     while ready:
         node, g = ready.pop()
-        if g is not None and (type(g) is not array_type or xp.has_scope):
+        if g is not None and (type(g) is not array_type or several_devices):
             array_type, xp = type(g), namespaces[type(g)]
             scope.close()
             scope.enter_context(xp.scope(xp.device(g)))

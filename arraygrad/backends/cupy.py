@@ -20,8 +20,9 @@ from arraygrad.errors import DeviceError
 class CupyBackend(Backend):
     name = "cupy"
     array_type = cupy.ndarray
-    has_devices = True
-    has_scope = True
+
+    def __init__(self) -> None:
+        self.has_several_devices = cupy.cuda.is_available() and cupy.cuda.runtime.getDeviceCount() > 1
 
     def namespace(self) -> Any:
         import array_api_compat.cupy
@@ -64,8 +65,8 @@ class CupyBackend(Backend):
     def copy(self, array: Array) -> Array:
         return array.copy()
 
-    def may_share_memory(self, x1: Array, x2: Array) -> bool:
-        return bool(cupy.may_share_memory(x1, x2))
+    def is_view_of(self, result: Array, source: Array) -> bool:
+        return bool(cupy.may_share_memory(result, source))
 
     def is_writable(self, array: Array) -> bool:
         # CuPy lets one write into a broadcast view, whose elements share memory.

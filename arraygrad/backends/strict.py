@@ -19,7 +19,7 @@ from arraygrad.errors import DeviceError
 class StrictBackend(Backend):
     name = "strict"
     array_type = type(strict.asarray(0.0))
-    has_devices = True
+    has_several_devices = True
     counts_references = False  # an Array wraps another array, which may have other owners
 
     def namespace(self) -> Any:
@@ -62,8 +62,8 @@ class StrictBackend(Backend):
     def copy(self, array: Array) -> Array:
         return strict.asarray(array, copy=True)
 
-    def may_share_memory(self, x1: Array, x2: Array) -> bool:
-        return np.may_share_memory(x1._array, x2._array)
+    def is_view_of(self, result: Array, source: Array) -> bool:
+        return np.may_share_memory(result._array, source._array)
 
     def is_writable(self, array: Array) -> bool:
         return NUMPY.is_writable(array._array)
