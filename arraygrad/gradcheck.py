@@ -11,6 +11,7 @@ from typing import Any
 from arraygrad.backends import Array, namespaces
 from arraygrad.errors import DtypeError, GradcheckError, GraphError, format_shape
 from arraygrad.modes import enable_grad, no_grad
+from arraygrad.ops import creation
 from arraygrad.tensor import Tensor
 
 
@@ -113,13 +114,11 @@ def _outputs(f: Callable[..., Any], tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def _weights(outputs: Sequence[Tensor], seed: int) -> list[Tensor | None]:
     """A random direction for each floating point output, on its device."""
-    from arraygrad import ops
-
     generator = random.Random(seed)
     weights: list[Tensor | None] = []
     for output in outputs:
         values = [generator.gauss(0.0, 1.0) for _ in range(output.size)]
-        weight = ops.tensor(values, dtype="float64", device=output.device).reshape(output.shape)
+        weight = creation.tensor(values, dtype="float64", device=output.device).reshape(output.shape)
         weights.append(weight if output.dtype.kind == "f" else None)
     return weights
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from arraygrad import inplace, ops
+    import arraygrad as ops
+    from arraygrad import inplace
+    from arraygrad.ops import indexing, manipulation
     from arraygrad.tensor import ArrayLike, Tensor
 
     Axis = int | tuple[int, ...] | None
@@ -85,7 +87,7 @@ class ArrayMethods:
         return other // self, other % self
 
     def __getitem__(self, index: Any) -> Tensor:
-        return ops.getitem(self, index)
+        return indexing.getitem(self, index)
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         inplace.setitem(self, index, value)
@@ -152,7 +154,7 @@ class ArrayMethods:
 
     def transpose(self, axis1: int, axis2: int) -> Tensor:
         """Swap two axes."""
-        return ops.transpose(self, axis1, axis2)
+        return manipulation.transpose(self, axis1, axis2)
 
     def permute(self, *axes: Any) -> Tensor:
         """`arraygrad.permute_dims`; takes axes or a tuple of them."""
@@ -160,7 +162,7 @@ class ArrayMethods:
 
     def squeeze(self, axis: Axis = None) -> Tensor:
         """Remove axes of size 1: those named, or all."""
-        return ops.squeeze_all(self) if axis is None else ops.squeeze(self, axis)
+        return manipulation.squeeze_all(self) if axis is None else ops.squeeze(self, axis)
 
     def unsqueeze(self, axis: int) -> Tensor:
         """`arraygrad.expand_dims`."""
@@ -168,15 +170,15 @@ class ArrayMethods:
 
     def expand(self, *shape: Any) -> Tensor:
         """`arraygrad.broadcast_to`; -1 keeps the size of an axis."""
-        return ops.expand(self, _flat(shape))
+        return manipulation.expand(self, _flat(shape))
 
     def select(self, axis: int, index: int) -> Tensor:
         """The slice at one index of an axis, which is removed."""
-        return ops.select(self, axis, index)
+        return manipulation.select(self, axis, index)
 
     def narrow(self, axis: int, start: int, length: int) -> Tensor:
         """The slice of `length` from `start` along an axis."""
-        return ops.narrow(self, axis, start, length)
+        return manipulation.narrow(self, axis, start, length)
 
     def split(self, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
         """`arraygrad.split`."""
@@ -297,9 +299,9 @@ class ArrayMethods:
         return inplace.scatter_add_(self, axis, indices, source)
 
 
-def link(ops: Any, inplace: Any, operator: Any) -> None:
+def link(ops: Any, inplace: Any, indexing: Any, manipulation: Any, operator: Any) -> None:
     """Give the methods their ops, once there are both (see the end of tensor.py)."""
-    globals().update(ops=ops, inplace=inplace)
+    globals().update(ops=ops, inplace=inplace, indexing=indexing, manipulation=manipulation)
     for name, function in {
         "add": "add",
         "sub": "subtract",
@@ -330,4 +332,4 @@ def link(ops: Any, inplace: Any, operator: Any) -> None:
     }.items():
         setattr(ArrayMethods, f"__{name}__", operator(function)[0])
     for name, function in {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}.items():
-        setattr(ArrayMethods, f"__{name}__", getattr(ops, function))
+        setattr(ArrayMethods, f"__{name}__", operator(function)[0])

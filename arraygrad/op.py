@@ -155,8 +155,12 @@ def _declare(
 
 
 def operator(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The method of a Python operator for an operation on two arrays, and its reflected form."""
-    method = record.binary(OPS[name], as_operator=True)
+    """The method of a Python operator for an operation on one or two arrays, and its reflected form."""
+    op = OPS[name]
+    if len(op.inputs) == 1:
+        method = record.unary(op)
+        return method, method
+    method = record.binary(op, as_operator=True)
     return method, lambda self, other: method(other, self)
 
 

@@ -341,7 +341,9 @@ def _restore(host: Any, device: str, requires_grad: bool, grad: Tensor | None) -
 
 
 # The one cycle of imports: a Tensor's operators and methods call ops, and ops make Tensors.
-from arraygrad import engine, inplace, methods, ops  # noqa: E402  below Tensor on purpose
+import arraygrad as ops  # noqa: E402  below Tensor on purpose
+from arraygrad import engine, inplace, methods  # noqa: E402
 from arraygrad.op import operator  # noqa: E402
+from arraygrad.ops import elementwise, indexing, linalg, manipulation  # noqa: E402, F401
 
-methods.link(ops, inplace, operator)
+methods.link(ops, inplace, indexing, manipulation, operator)

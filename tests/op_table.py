@@ -15,7 +15,7 @@ import numpy as np
 import scipy.special
 
 import arraygrad as ag
-from arraygrad import ops
+from arraygrad.ops.indexing import getitem
 
 
 @dataclass
@@ -101,7 +101,9 @@ def op(name: str, reference: Callable[..., Any], samples: dict[str, Any], **row:
         has_keywords = len(sample) == 2 and isinstance(sample[1], dict)
         args, kwargs = sample if has_keywords else (sample, {})
         rows.append(Sample(label, tuple(args), dict(kwargs)))
-    return Row(name, row.pop("function", None) or getattr(ops, name), reference, rows, **row)
+    return Row(
+        name, row.pop("function", None) or (getitem if name == "getitem" else getattr(ag, name)), reference, rows, **row
+    )
 
 
 def _std_slope_free(x: np.ndarray, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
