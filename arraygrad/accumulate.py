@@ -50,7 +50,9 @@ def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], 
                 f"got {format_shape(grad.shape)} but expected shape {format_shape(shape)}"
             ) from None
     if grad.dtype != dtype:
-        if not xp.isdtype(grad.dtype, "real floating"):
+        if grad.dtype in xp.complex_dtypes and dtype not in xp.complex_dtypes:
+            grad = xp.real(grad)  # the part of it along the real numbers
+        if not xp.isdtype(grad.dtype, ("real floating", "complex floating")):
             raise GraphError(
                 f"Function {node.name} returned an invalid gradient at index {position} - "
                 f"got {grad.dtype} but expected data type {dtype}"

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from arraygrad import debug
 from arraygrad.accumulate import FRESH, Buffer, Part, fit, getrefcount
-from arraygrad.backends import NUMPY, Array, Backend, check_devices, is_array, namespaces, several_devices
+from arraygrad.backends import (
+    NUMPY,
+    Array,
+    Backend,
+    check_devices,
+    is_array,
+    is_complex,
+    namespaces,
+    several_devices,
+)
 from arraygrad.errors import GraphError, ShapeError, format_shape
 from arraygrad.node import AccumulateGrad, FunctionNode, Storage, check_saved, mark_written
 
@@ -40,6 +49,11 @@ def backward(root: Tensor, gradient: Any = None, *, retain_graph: bool = False) 
 def _seed(root: Tensor, gradient: Any) -> Array:
     xp, array = namespaces[type(root.array)], root.array
     if gradient is None:
+        if is_complex(array):
+            raise ShapeError(
+                "grad can be implicitly created only for real scalar outputs, got a complex one; "
+                "take its real part, or pass backward(gradient)"
+            )
         if root.size != 1:
             raise ShapeError(
                 "grad can be implicitly created only for scalar outputs, "
@@ -129,6 +143,8 @@ def _run_nodes(
     grads: Any = None
     grad: Any = None
     array_type: Any = None
+    dtype: Any = None
+    is_complex_node = False
     xp: Backend = NUMPY
     while ready:
         node, g = ready.pop()
@@ -150,7 +166,13 @@ def _run_nodes(
         if g is None:
             grads = (None,) * len(edges)
         else:
-            grads = node.op.run(xp, g, saved, edges)
+            if node.dtype is not dtype:
+                dtype = node.dtype
+                is_complex_node = dtype in xp.complex_dtypes
+            if is_complex_node and node.op.is_holomorphic:
+                grads = _run_conjugated(xp, node, g, saved)
+            else:
+                grads = node.op.run(xp, g, saved, edges)
         if anomaly:
             debug.check_gradients(node, grads)
             finished.append(node)
@@ -178,6 +200,21 @@ def _run_nodes(
     if anomaly and not retain_graph:
         for node in finished:
             node.saved = None
+
+
+def _run_conjugated(xp: Backend, node: FunctionNode, g: Array, saved: Any) -> Sequence[Any]:
+    """Run real rules for a complex result: conjugate what goes in and what comes out.
+
+    A rule multiplies by the derivative; the gradient of a real loss points to its steepest ascent if it is
+    multiplied by the conjugate of the derivative. (PyTorch's convention.)
+    """
+
+    def conjugate(grad: Any) -> Any:
+        if grad is None:
+            return None
+        return Part(grad.index, xp.conj(grad.g)) if type(grad) is Part else xp.conj(grad)
+
+    return [conjugate(grad) for grad in node.op.run(xp, xp.conj(g), saved, node.edges)]
 
 
 def _position(grads: Sequence[Any], grad: Any) -> int:

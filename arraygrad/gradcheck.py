@@ -11,7 +11,7 @@ from typing import Any
 from arraygrad.backends import Array, namespaces
 from arraygrad.errors import DtypeError, GradcheckError, GraphError, format_shape
 from arraygrad.modes import enable_grad, no_grad
-from arraygrad.ops import creation
+from arraygrad.ops import creation, elementwise
 from arraygrad.tensor import Tensor
 
 
@@ -45,12 +45,13 @@ def gradcheck(
 
     Args:
         f: returns one tensor, or a tuple or list of them.
-        inputs: leaves that require grad, float64. Their `grad` is cleared, their values are restored.
+        inputs: leaves that require grad, float64 or complex128. Their `grad` is cleared, their values are restored.
         raise_exception: raise what was found; otherwise return it.
 
     Raises:
         GradcheckError: gradients differ; its text has a line for each element that does.
-        DtypeError: an input is not float64, of whose 16 digits a difference leaves 10 (of float32's 7, one).
+        DtypeError: an input is neither float64 nor complex128, of whose 16 digits a difference leaves 10
+            (of float32's 7 it leaves one).
         GraphError: an input is no leaf, or does not require grad.
 
     >>> import arraygrad as ag
@@ -63,7 +64,7 @@ def gradcheck(
         _check_input(position, tensor)
     for tensor in tensors:
         tensor.zero_grad()
-    analytic: list[list[float]] = []
+    analytic: list[list[complex]] = []
     with enable_grad():
         outputs = _outputs(f, tensors)
         weights = _weights(outputs, projection_seed)
@@ -94,8 +95,8 @@ def gradcheck(
 def _check_input(position: int, tensor: Any) -> None:
     if not isinstance(tensor, Tensor) or not tensor.requires_grad or not tensor.is_leaf:
         raise GraphError(f"gradcheck: input {position} must be a leaf tensor that requires grad")
-    if tensor.dtype.name != "float64":
-        raise DtypeError(f"gradcheck: input {position} must be float64, got {tensor.dtype}")
+    if tensor.dtype.name not in ("float64", "complex128"):
+        raise DtypeError(f"gradcheck: input {position} must be float64 (or complex128), got {tensor.dtype}")
     if not namespaces[type(tensor.array)].is_writable(tensor.array):
         raise GraphError(f"gradcheck: input {position} must be writable, since its elements are varied in place")
 
@@ -117,9 +118,11 @@ def _weights(outputs: Sequence[Tensor], seed: int) -> list[Tensor | None]:
     generator = random.Random(seed)
     weights: list[Tensor | None] = []
     for output in outputs:
-        values = [generator.gauss(0.0, 1.0) for _ in range(output.size)]
-        weight = creation.tensor(values, dtype="float64", device=output.device).reshape(output.shape)
-        weights.append(weight if output.dtype.kind == "f" else None)
+        kind, gauss = output.dtype.kind, generator.gauss
+        values = [complex(gauss(0, 1), gauss(0, 1)) if kind == "c" else gauss(0, 1) for _ in range(output.size)]
+        dtype = "complex128" if kind == "c" else "float64"
+        weight = creation.tensor(values, dtype=dtype, device=output.device).reshape(output.shape)
+        weights.append(weight if kind in "fc" else None)
     return weights
 
 
@@ -128,20 +131,25 @@ def _project(outputs: Sequence[Tensor], weights: Sequence[Tensor | None]) -> Ten
     for output, weight in zip(outputs, weights, strict=True):
         if weight is not None:
             part = (output * weight).sum()
+            part = elementwise.real(part) if part.dtype.kind == "c" else part
             total = part if total is None else total + part
     return total
 
 
-def _numeric(value: Callable[[], float], tensor: Tensor, eps: float) -> Iterator[tuple[tuple[int, ...], float]]:
+def _numeric(value: Callable[[], float], tensor: Tensor, eps: float) -> Iterator[tuple[tuple[int, ...], complex]]:
     """Central differences of `value` in each element, which is restored whatever happens."""
     xp, array = namespaces[type(tensor.array)], tensor.array
+    directions = (1.0, 1j) if tensor.dtype.kind == "c" else (1.0,)
     for index in product(*map(range, tensor.shape)):
-        original = float(xp.getitem(array, index))
-        try:
-            xp.setitem(array, index, original + eps)
-            above = value()
-            xp.setitem(array, index, original - eps)
-            below = value()
-        finally:
-            xp.setitem(array, index, original)
-        yield index, (above - below) / (2 * eps)
+        original = xp.to_host(xp.getitem(array, index)).item()
+        slope: complex = 0.0
+        for direction in directions:
+            try:
+                xp.setitem(array, index, original + eps * direction)
+                above = value()
+                xp.setitem(array, index, original - eps * direction)
+                below = value()
+            finally:
+                xp.setitem(array, index, original)
+            slope += (above - below) / (2 * eps) * direction
+        yield index, slope

@@ -68,6 +68,7 @@ class Op:
     rules: dict[str, Rule]
     broadcasts: bool
     is_view: bool
+    is_holomorphic: bool
     node_name: str = ""
     run: Callable[..., Sequence[Any]] = field(default=lambda xp, g, saved, edges: ())
 
@@ -82,9 +83,12 @@ class Op:
         return {name: rule.names for name, rule in self.rules.items()}
 
 
-def elementwise(*rules: Callable[..., Any], **named: Callable[..., Any]) -> Declare:
-    """Declare an operation on each element; its inputs broadcast."""
-    return _declare("elementwise", rules, named, broadcasts=True)
+def elementwise(*rules: Callable[..., Any], is_holomorphic: bool = True, **named: Callable[..., Any]) -> Declare:
+    """Declare an operation on each element; its inputs broadcast.
+
+    `is_holomorphic=False`: the rules are right for complex results as they stand (see engine.py).
+    """
+    return _declare("elementwise", rules, named, broadcasts=True, is_holomorphic=is_holomorphic)
 
 
 def linear(rule: Callable[..., Any], *, is_view: bool = False, broadcasts: bool = False) -> Declare:
@@ -100,9 +104,9 @@ def multilinear(*rules: Callable[..., Any]) -> Declare:
     return _declare("multilinear", rules, {}, broadcasts=True)
 
 
-def general(*rules: Callable[..., Any], is_view: bool = False) -> Declare:
+def general(*rules: Callable[..., Any], is_view: bool = False, is_holomorphic: bool = True) -> Declare:
     """Declare an operation of no simpler kind."""
-    return _declare("general", rules, {}, is_view=is_view)
+    return _declare("general", rules, {}, is_view=is_view, is_holomorphic=is_holomorphic)
 
 
 def constant(forward: Callable[Concatenate[Any, P], Array], /) -> Callable[P, Tensor]:
@@ -117,6 +121,7 @@ def _declare(
     *,
     broadcasts: bool = False,
     is_view: bool = False,
+    is_holomorphic: bool = True,
 ) -> Declare:
     def declare(forward: Callable[Concatenate[Any, P], Array]) -> Callable[P, Tensor]:
         signature = inspect.signature(forward)
@@ -139,6 +144,7 @@ def _declare(
             rules={key: _rule(name, rule, [p.name for p in parameters]) for key, rule in rule_of.items()},
             broadcasts=broadcasts,
             is_view=is_view,
+            is_holomorphic=is_holomorphic,
             node_name="".join(part.capitalize() for part in name.split("_")) + "Backward",
         )
         op.run = _runner(op)

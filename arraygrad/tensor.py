@@ -112,7 +112,7 @@ class Tensor(ArrayMethods):
             raise GraphError(
                 "you can only change requires_grad flags of leaf tensors; use detach() for a tensor without history"
             )
-        if flag and self.dtype.kind != "f":
+        if flag and self.dtype.kind not in "fc":
             raise DtypeError(
                 f"only floating point tensors can require gradients, got {self.dtype}; convert with astype first"
             )
@@ -344,6 +344,6 @@ def _restore(host: Any, device: str, requires_grad: bool, grad: Tensor | None) -
 import arraygrad as ops  # noqa: E402  below Tensor on purpose
 from arraygrad import engine, inplace, methods  # noqa: E402
 from arraygrad.op import operator  # noqa: E402
-from arraygrad.ops import elementwise, indexing, linalg, manipulation  # noqa: E402, F401
+from arraygrad.ops import elementwise, indexing, linalg, manipulation, predicates  # noqa: E402, F401
 
 methods.link(ops, inplace, indexing, manipulation, operator)

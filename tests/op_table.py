@@ -33,7 +33,7 @@ class Row:
     samples: list[Sample]
     has_gradient: bool = True
     data_dependent: bool = False  # its own forward needs what strict's flags switch off
-    host_only: str = ""  # why it does not run on every device
+    constant_inputs: set[str] = field(default_factory=set)
 
     def __repr__(self) -> str:
         return self.name
@@ -52,9 +52,16 @@ def draw(shape: tuple[int, ...], low: float = -2.0, high: float = 2.0, away_from
     return rng.permutation(values).reshape(shape)
 
 
+def draw_complex(shape: tuple[int, ...], *args: Any, **kwargs: Any) -> np.ndarray:
+    real = draw(shape, *args, **kwargs)
+    return real + 1j * np.roll(real[..., ::-1] * 0.7 + 0.1, 1) if real.ndim else np.asarray(real + 0.6j)
+
+
 def unary(name: str, low: float = -2.0, high: float = 2.0, away_from: Sequence[float] = (), **row: Any) -> Row:
     reference = row.pop("reference", None) or getattr(np, name)
     samples = [Sample(str(list(shape)), (draw(shape, low, high, away_from),)) for shape in [(), (3,), (2, 3), (0, 2)]]
+    if row.pop("complex", True) and row.get("has_gradient", True):
+        samples += [Sample(f"complex {list(shape)}", (draw_complex(shape, low, high),)) for shape in [(), (2, 3)]]
     return Row(name, getattr(ag, name), reference, samples, **row)
 
 
@@ -69,11 +76,24 @@ def binary(
 ) -> Row:
     shapes = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((1, 4), (3, 1)), ((0, 3), (3,)), ((2, 1), ())]
     samples = [
-        Sample(f"{list(s1)}x{list(s2)}", (draw(s1, *x1, away), draw(s2, *x2, away) + (0.03 if away == () else 0)))
+        Sample(
+            f"{list(s1)}x{list(s2)}",
+            (draw(s1, *x1, away), np.asarray(draw(s2, *x2, away) + (0.03 if away == () else 0))),
+        )
         for s1, s2 in shapes
     ]
     samples += [Sample(f"[3]x{scalar}", (draw((3,), *x1, away), scalar)) for scalar in scalars]
     samples += [Sample(f"{scalar}x[3]", (scalar, draw((3,), *x2, away))) for scalar in scalars]
+    if row.pop("complex", False):
+        c1, c2, r = draw_complex((2, 3), *x1), draw_complex((3,), *x2), draw((3,), *x2)
+        samples += [
+            Sample("complex x complex", (c1, c2)),
+            Sample("complex x real", (c1, r)),
+            Sample("real x complex", (r, c1)),
+            Sample("real x number", (r, 0.5 + 2.0j)),
+            Sample("number x complex", (1.5 - 0.5j, c2)),
+            Sample("0-d complex", (draw_complex((), *x1), np.asarray(draw(()) + 0.7))),
+        ]
     return Row(name, getattr(ag, name), reference or getattr(np, name), samples, **row)
 
 
@@ -175,7 +195,7 @@ INDEX = np.array([2, 0, 2, 1])
 ROWS: list[Row] = [
     # ---- elementwise
     unary("abs", away_from=[0]),
-    binary("add"),
+    binary("add", complex=True),
     op(
         "clip",
         lambda x, min=None, max=None: np.minimum(
@@ -192,27 +212,49 @@ ROWS: list[Row] = [
             "0-d": (draw(()), -5.0, 5.0),
         },
     ),
+    unary("acos", -0.9, 0.9),
+    unary("acosh", 1.2, 3.0),
+    unary("asin", -0.9, 0.9),
+    unary("asinh"),
+    unary("atan"),
+    binary("atan2", away=(0,)),
+    unary("atanh", -0.9, 0.9),
+    op("conj", np.conj, {"complex": (draw_complex((2, 3)),), "0-d": (draw_complex(()),)}),
+    binary("copysign", away=(0,), constant_inputs={"x2"}),
     unary("cos"),
-    binary("divide", x2=(0.5, 2.0)),
+    unary("cosh"),
+    binary("divide", x2=(0.5, 2.0), complex=True),
     unary("exp"),
     unary("expm1"),
+    binary("hypot", away=(0,)),
+    op("imag", np.imag, {"complex": (draw_complex((2, 3)),), "0-d": (draw_complex(()),)}),
+    op("real", np.real, {"complex": (draw_complex((2, 3)),), "real": (draw((2, 3)),)}),
     unary("log", 0.3, 3.0),
+    unary("log2", 0.3, 3.0),
+    unary("log10", 0.3, 3.0),
+    binary("logaddexp"),
+    binary("nextafter", constant_inputs={"x2"}),
+    unary("reciprocal", 0.3, 3.0, reference=lambda x: 1 / x),
+    op("sign_of_complex", lambda x: x / np.abs(x), {"complex": (draw_complex((2, 3)),)}, function=ag.sign),
+    unary("sinh"),
+    unary("square"),
+    unary("tan", -1.2, 1.2),
     unary("log1p", -0.7, 3.0),
     binary("maximum", scalars=(0.05,)),
     binary("minimum", scalars=(0.05,)),
-    binary("multiply"),
+    binary("multiply", complex=True),
     unary("negative"),
     unary("positive"),
-    binary("pow", x1=(0.4, 2.5), scalars=(2.0, 3, 0.5)),
+    binary("pow", x1=(0.4, 2.5), scalars=(2.0, 3, 0.5), complex=True),
     op("pow", np.power, {"negative base": (draw((2, 3), -2.0, -0.5), 3.0), "inverse": (X23 + 4, -1.5), "root": (X23 + 4, -1), "square": (X23, 2), "zeroth": (X23, 0)}),
     binary("remainder", x1=(2.7, 3.3), x2=(1.7, 2.3), scalars=(2.6,)),
-    unary("rsqrt", 0.3, 3.0, reference=lambda x: x**-0.5),
-    unary("sigmoid", reference=scipy.special.expit),
+    unary("rsqrt", 0.3, 3.0, reference=lambda x: x**-0.5, complex=False),
+    unary("sigmoid", reference=scipy.special.expit, complex=False),
     unary("sin"),
     unary("sqrt", 0.3, 3.0),
-    binary("subtract"),
+    binary("subtract", complex=True),
     unary("tanh"),
-    unary("relu", away_from=[0], reference=lambda x: np.maximum(x, 0)),
+    unary("relu", away_from=[0], reference=lambda x: np.maximum(x, 0), complex=False),
     op("gelu", _gelu, {"exact": (X23,), "tanh": ((X23,), {"approximate": "tanh"}), "0-d": (draw(()),)}),
     op(
         "where",
@@ -418,7 +460,7 @@ ROWS: list[Row] = [
     ),
     # ---- without a gradient
     *[unary(name, away_from=[-1.5, -1, -0.5, 0, 0.5, 1, 1.5], has_gradient=False) for name in ("ceil", "floor", "round", "trunc", "sign")],
-    *[unary(name, has_gradient=False) for name in ("isfinite", "isinf", "isnan")],
+    *[unary(name, has_gradient=False) for name in ("isfinite", "isinf", "isnan", "signbit")],
     *[
         binary(name, has_gradient=False)
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")

@@ -359,8 +359,19 @@ def test_seeds_are_converted_to_the_type_of_the_root() -> None:
     assert x.grad.array.tolist() == [2, 20]
 
 
-def test_complex_results_of_real_leaves_are_refused_not_guessed() -> None:
+def test_complex_gradients_point_to_steepest_ascent() -> None:
+    z = leaf([3.0 + 4.0j])
+    ag.abs(z).sum().backward()
+    assert z.grad.array.tolist() == [0.6 + 0.8j]
+    z.zero_grad()
+    ag.real(z * (1.0 + 2.0j)).sum().backward()  # of real(z w): the conjugate of w
+    assert z.grad.array.tolist() == [1.0 - 2.0j]
     x = leaf([1.0])
-    with pytest.raises(ag.GraphError, match="complex"):
-        ag.abs(x * 2j).sum().backward()
-    assert x.grad is None
+    ag.abs(x * 2j).sum().backward()
+    assert x.grad.array.tolist() == [2.0]
+    assert x.grad.dtype == ag.float64
+
+
+def test_a_complex_root_needs_a_gradient() -> None:
+    with pytest.raises(ag.ShapeError, match="only for real scalar outputs"):
+        (leaf(1.0) * 1j).backward()

@@ -116,5 +116,5 @@ def test_signatures_are_the_standards(name: str) -> None:
 
 def test_every_operation_says_what_it_does() -> None:
     for name, op in OPS.items():
-        if name != "getitem":
+        if not op.forward.__name__.startswith("_"):  # the function around it does
             assert op.forward.__doc__, name

@@ -27,21 +27,13 @@ COMPOSED = {"split", "unstack"}  # several getitem
 
 
 def is_float(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 
 def floats_of(sample: Sample) -> list[np.ndarray]:
     """The inputs that can have a gradient, in the order in which `call` fills them in."""
     values = [*sample.args, *sample.kwargs.values()]
     return [v for value in values for v in (value if isinstance(value, list) else [value]) if is_float(v)]
-
-
-SMOOTH = [
-    pytest.param(row, sample, id=f"{row.name}-{sample.label}")
-    for row in ROWS
-    for sample in row.samples
-    if row.has_gradient and floats_of(sample)
-]
 
 
 def call(row: Row, sample: Sample, device: str, floats: list[Any]) -> Any:
@@ -95,16 +87,32 @@ def test_forward(row: Row, sample: Sample, device: str) -> None:
         np.testing.assert_array_equal(to_host(tensor), value)
 
 
-def subsets(count: int) -> Iterator[tuple[int, ...]]:
+def subsets(row: Row, sample: Sample) -> Iterator[tuple[int, ...]]:
+    """The subsets of the floating point inputs of which one has a gradient at least."""
+    constant = constant_positions(row, sample)
+    count = len(floats_of(sample))
     for size in range(1, count + 1):
-        yield from itertools.combinations(range(count), size)
+        yield from (s for s in itertools.combinations(range(count), size) if not constant.issuperset(s))
+
+
+def constant_positions(row: Row, sample: Sample) -> set[int]:
+    names = [name for name, value in zip(("x1", "x2"), sample.args, strict=False) if is_float(value)]
+    return {i for i, name in enumerate(names) if name in row.constant_inputs}
+
+
+SMOOTH = [
+    pytest.param(row, sample, id=f"{row.name}-{sample.label}")
+    for row in ROWS
+    for sample in row.samples
+    if row.has_gradient and len(constant_positions(row, sample)) < len(floats_of(sample))
+]
 
 
 @pytest.mark.parametrize("device", [name for name in NAMES if name != "cpu-readonly"])
 @pytest.mark.parametrize(("row", "sample"), SMOOTH)
 def test_gradient_of_every_subset_of_inputs(row: Row, sample: Sample, device: str) -> None:
     values = floats_of(sample)
-    for subset in subsets(len(values)):
+    for subset in subsets(row, sample):
         floats = [make(device, value, requires_grad=i in subset) for i, value in enumerate(values)]
         leaves = [floats[i] for i in subset]
 
@@ -120,7 +128,7 @@ def test_gradient_of_every_subset_of_inputs(row: Row, sample: Sample, device: st
                 assert all(type(edge) is AccumulateGrad for edge in edges), "more than one node"
                 output.backward(ag.ones_like(output))
         for i, tensor in enumerate(floats):
-            if i in subset:
+            if i in subset and i not in constant_positions(row, sample):
                 assert tensor.grad is not None
                 assert (tensor.grad.shape, tensor.grad.device) == (tensor.shape, tensor.device)
                 assert tensor.grad.dtype == tensor.dtype
@@ -140,9 +148,13 @@ def test_rules_do_not_write_to_what_they_get(row: Row, sample: Sample) -> None:
             if device == "cpu-readonly" and output.array.flags.owndata:
                 output.array.flags.writeable = False
             output.backward(cotangent, retain_graph=True)
-        grads.append([to_host(tensor.grad) for tensor in floats])
+        grads.append([to_host(tensor.grad) for tensor in floats if tensor.grad is not None])
     for writable, readonly in zip(*grads, strict=True):
         np.testing.assert_array_equal(writable, readonly)
+
+
+def single(value: np.ndarray) -> np.ndarray:
+    return value.astype(np.complex64 if value.dtype.kind == "c" else np.float32)
 
 
 @on_every_device
@@ -150,13 +162,13 @@ def test_rules_do_not_write_to_what_they_get(row: Row, sample: Sample) -> None:
 def test_float32_stays_float32(row: Row, sample: Sample, device: str) -> None:
     if row.name == "astype":
         return  # it is there to change the type: see test_dtypes.py
-    floats = [make(device, value.astype(np.float32), requires_grad=True) for value in floats_of(sample)]
+    floats = [make(device, single(value), requires_grad=True) for value in floats_of(sample)]
     with flags_of(device):
         for output in outputs_of(call(row, sample, device, floats)):
-            assert output.dtype == np.float32
+            assert output.dtype in (np.float32, np.complex64)
             output.backward(ag.ones_like(output), retain_graph=True)
     for tensor in floats:
-        assert tensor.grad.dtype == np.float32
+        assert tensor.grad is None or tensor.grad.dtype == tensor.dtype
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.has_gradient], ids=repr)
@@ -180,7 +192,7 @@ def test_nothing_is_saved_but_what_the_rules_name(row: Row, sample: Sample) -> N
         return  # an index is saved whatever it holds
     op = op_module.OPS[row.name]
     values = floats_of(sample)
-    for subset in subsets(len(values)):
+    for subset in subsets(row, sample):
         floats = [make("cpu", value, requires_grad=i in subset) for i, value in enumerate(values)]
         output = call(row, sample, "cpu", floats)
         node = output.grad_fn
@@ -220,7 +232,7 @@ def test_views_say_so() -> None:
     views = {name for name, op in op_module.OPS.items() if op.is_view}
     assert views == {
         "reshape", "permute_dims", "matrix_transpose", "squeeze", "expand_dims", "broadcast_to",
-        "getitem", "astype", "to_device", "sum_to_shape",
+        "getitem", "astype", "to_device", "sum_to_shape", "real", "imag",
     }  # fmt: skip
 
 

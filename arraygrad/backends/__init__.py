@@ -30,6 +30,8 @@ class Backend:
     array_type: type
     #: Its arrays may lie on different devices: every call compares them, and runs inside their `scope`.
     has_several_devices = False
+    #: The library's own objects for them. (Looking into this set takes 0.04 us, NumPy's `dtype.kind` 0.1.)
+    complex_dtypes: frozenset[Any]
     #: CPython's reference counts of these arrays tell who holds their memory.
     counts_references = True
 
@@ -176,6 +178,14 @@ namespaces = _Namespaces()
 NUMPY = load("numpy")
 #: Python's and NumPy's numbers: operands that never change a data type.
 NUMBERS: tuple[type, ...] = (int, float, complex, NUMPY.generic)
+
+
+def is_complex(x: Any) -> bool:
+    """Tell whether a raw array, or a tensor or a number, is complex."""
+    array = getattr(x, "array", x)
+    if not is_array(array):
+        return isinstance(array, complex)
+    return array.dtype in namespaces[type(array)].complex_dtypes
 
 
 def is_number(obj: object) -> bool:

@@ -20,6 +20,7 @@ from arraygrad.errors import DeviceError
 class CupyBackend(Backend):
     name = "cupy"
     array_type = cupy.ndarray
+    complex_dtypes = NUMPY.complex_dtypes
 
     def __init__(self) -> None:
         self.has_several_devices = cupy.cuda.is_available() and cupy.cuda.runtime.getDeviceCount() > 1

@@ -20,6 +20,7 @@ class NumpyBackend(Backend):
     name = "numpy"
     array_type = np.ndarray
     generic = np.generic
+    complex_dtypes = frozenset({np.dtype("complex64"), np.dtype("complex128")})
 
     def namespace(self) -> Any:
         import array_api_compat.numpy

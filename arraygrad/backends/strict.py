@@ -19,6 +19,7 @@ from arraygrad.errors import DeviceError
 class StrictBackend(Backend):
     name = "strict"
     array_type = type(strict.asarray(0.0))
+    complex_dtypes = frozenset({strict.complex64, strict.complex128})
     has_several_devices = True
     counts_references = False  # an Array wraps another array, which may have other owners
 

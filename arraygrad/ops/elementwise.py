@@ -1,19 +1,42 @@
-"""Operations on each element, in the standard's order; then those that the standard lacks."""
+"""Operations on each element, in the standard's order. Those without a gradient are in predicates.py."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from arraygrad.backends import Array, is_number
-from arraygrad.op import constant, elementwise
-from arraygrad.tensor import ArrayLike
+from arraygrad.backends import Array, is_complex, is_number
+from arraygrad.op import constant, elementwise, linear
+from arraygrad.tensor import ArrayLike, Tensor
+
+
+def divide_or_zero(xp: Any, x1: Array, x2: Array) -> Array:
+    """`x1 / x2`, and 0 where `x2` is 0."""
+    is_zero = x2 == 0
+    return xp.where(is_zero, 0.0, x1 / xp.where(is_zero, 1.0, x2))
+
+
+def exp_of_difference(xp: Any, x1: Array, x2: Array) -> Array:
+    """`exp(x1 - x2)`, and 0 where `x2`, the larger, is -inf."""
+    return xp.exp(x1 - xp.where(x2 == -xp.inf, 0.0, x2))
 
 
 @elementwise(lambda g, xp, x: g * xp.sign(x))
 def abs(xp: Any, x: ArrayLike, /) -> Array:
     """Absolute value. The gradient at 0 is 0."""
     return xp.abs(x)
+
+
+@elementwise(lambda g, xp, x: -g / xp.sqrt(1.0 - x * x))
+def acos(xp: Any, x: ArrayLike, /) -> Array:
+    """Inverse cosine."""
+    return xp.acos(x)
+
+
+@elementwise(lambda g, xp, x: g / (xp.sqrt(x - 1.0) * xp.sqrt(x + 1.0)))
+def acosh(xp: Any, x: ArrayLike, /) -> Array:
+    """Inverse hyperbolic cosine. (One root of `x * x - 1` would be on the wrong side for some complex `x`.)"""
+    return xp.acosh(x)
 
 
 @elementwise(lambda g: g, lambda g: g)
@@ -27,46 +50,37 @@ def add(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return xp.add(x1, x2)
 
 
-@constant
-def bitwise_and(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Bitwise and of integers, logical and of booleans."""
-    return xp.bitwise_and(x1, x2)
+@elementwise(lambda g, xp, x: g / xp.sqrt(1.0 - x * x))
+def asin(xp: Any, x: ArrayLike, /) -> Array:
+    """Inverse sine."""
+    return xp.asin(x)
 
 
-@constant
-def bitwise_invert(xp: Any, x: ArrayLike, /) -> Array:
-    """Bitwise complement of integers, logical not of booleans."""
-    return xp.bitwise_invert(x)
+@elementwise(lambda g, xp, x: g / xp.sqrt(1.0 + x * x))
+def asinh(xp: Any, x: ArrayLike, /) -> Array:
+    """Inverse hyperbolic sine."""
+    return xp.asinh(x)
 
 
-@constant
-def bitwise_left_shift(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Shift the bits of integers to the left."""
-    return xp.bitwise_left_shift(x1, x2)
+@elementwise(lambda g, x: g / (1.0 + x * x))
+def atan(xp: Any, x: ArrayLike, /) -> Array:
+    """Inverse tangent."""
+    return xp.atan(x)
 
 
-@constant
-def bitwise_or(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Bitwise or of integers, logical or of booleans."""
-    return xp.bitwise_or(x1, x2)
+@elementwise(
+    lambda g, xp, x1, x2: g * divide_or_zero(xp, x2, x1 * x1 + x2 * x2),
+    lambda g, xp, x1, x2: -g * divide_or_zero(xp, x1, x1 * x1 + x2 * x2),
+)
+def atan2(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The angle of the point `(x2, x1)`. The gradient at the origin is 0."""
+    return xp.atan2(x1, x2)
 
 
-@constant
-def bitwise_right_shift(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Shift the bits of integers to the right."""
-    return xp.bitwise_right_shift(x1, x2)
-
-
-@constant
-def bitwise_xor(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Bitwise exclusive or of integers, logical one of booleans."""
-    return xp.bitwise_xor(x1, x2)
-
-
-@constant
-def ceil(xp: Any, x: ArrayLike, /) -> Array:
-    """Round up. Piecewise constant: no gradient."""
-    return xp.ceil(x)
+@elementwise(lambda g, x: g / (1.0 - x * x))
+def atanh(xp: Any, x: ArrayLike, /) -> Array:
+    """Inverse hyperbolic tangent."""
+    return xp.atanh(x)
 
 
 @elementwise(
@@ -101,22 +115,34 @@ def _where_high(g: Array, xp: Any, x: Array, low: Any, high: Array) -> Array:
     return xp.where((x if low is None else xp.maximum(x, low)) > high, g, 0.0)
 
 
+@elementwise(lambda g, xp: xp.conj(g), is_holomorphic=False)
+def conj(xp: Any, x: ArrayLike, /) -> Array:
+    """Complex conjugate."""
+    return xp.conj(x)
+
+
+@elementwise(lambda g, xp, x1, out: g * xp.sign(x1) * xp.sign(out))
+def copysign(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """`x1` with the sign of `x2`, which has no gradient."""
+    return xp.copysign(x1, x2)
+
+
 @elementwise(lambda g, xp, x: -g * xp.sin(x))
 def cos(xp: Any, x: ArrayLike, /) -> Array:
     """Cosine."""
     return xp.cos(x)
 
 
+@elementwise(lambda g, xp, x: g * xp.sinh(x))
+def cosh(xp: Any, x: ArrayLike, /) -> Array:
+    """Hyperbolic cosine."""
+    return xp.cosh(x)
+
+
 @elementwise(lambda g, x2: g / x2, lambda g, out, x2: -g * out / x2)
 def divide(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Quotient of two arrays, with broadcasting."""
     return xp.divide(x1, x2)
-
-
-@constant
-def equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether elements are equal."""
-    return xp.equal(x1, x2)
 
 
 @elementwise(lambda g, out: g * out)
@@ -138,58 +164,19 @@ def expm1(xp: Any, x: ArrayLike, /) -> Array:
     return xp.expm1(x)
 
 
-@constant
-def floor(xp: Any, x: ArrayLike, /) -> Array:
-    """Round down. Piecewise constant: no gradient."""
-    return xp.floor(x)
+@elementwise(
+    lambda g, xp, x1, out: g * divide_or_zero(xp, x1, out),
+    lambda g, xp, x2, out: g * divide_or_zero(xp, x2, out),
+)
+def hypot(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """`sqrt(x1 * x1 + x2 * x2)` without overflow. The gradient at the origin is 0."""
+    return xp.hypot(x1, x2)
 
 
-@constant
-def floor_divide(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Quotient rounded down. Piecewise constant: no gradient."""
-    return xp.floor_divide(x1, x2)
-
-
-@constant
-def greater(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether `x1 > x2`."""
-    return xp.greater(x1, x2)
-
-
-@constant
-def greater_equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether `x1 >= x2`."""
-    return xp.greater_equal(x1, x2)
-
-
-@constant
-def isfinite(xp: Any, x: ArrayLike, /) -> Array:
-    """Whether elements are neither infinite nor NaN."""
-    return xp.isfinite(x)
-
-
-@constant
-def isinf(xp: Any, x: ArrayLike, /) -> Array:
-    """Whether elements are infinite."""
-    return xp.isinf(x)
-
-
-@constant
-def isnan(xp: Any, x: ArrayLike, /) -> Array:
-    """Whether elements are NaN."""
-    return xp.isnan(x)
-
-
-@constant
-def less(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether `x1 < x2`."""
-    return xp.less(x1, x2)
-
-
-@constant
-def less_equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether `x1 <= x2`."""
-    return xp.less_equal(x1, x2)
+@linear(lambda g: 1j * g, is_view=True)
+def imag(xp: Any, x: ArrayLike, /) -> Array:
+    """Imaginary part of a complex array."""
+    return xp.imag(x)
 
 
 @elementwise(lambda g, x: g / x)
@@ -198,34 +185,31 @@ def log(xp: Any, x: ArrayLike, /) -> Array:
     return xp.log(x)
 
 
+@elementwise(lambda g, x: g / (x * math.log(10.0)))
+def log10(xp: Any, x: ArrayLike, /) -> Array:
+    """Logarithm to base 10."""
+    return xp.log10(x)
+
+
 @elementwise(lambda g, x: g / (x + 1.0))
 def log1p(xp: Any, x: ArrayLike, /) -> Array:
     """`log(1 + x)`, exact for small `x`."""
     return xp.log1p(x)
 
 
-@constant
-def logical_and(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Logical and."""
-    return xp.logical_and(x1, x2)
+@elementwise(lambda g, x: g / (x * math.log(2.0)))
+def log2(xp: Any, x: ArrayLike, /) -> Array:
+    """Logarithm to base 2."""
+    return xp.log2(x)
 
 
-@constant
-def logical_not(xp: Any, x: ArrayLike, /) -> Array:
-    """Logical not."""
-    return xp.logical_not(x)
-
-
-@constant
-def logical_or(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Logical or."""
-    return xp.logical_or(x1, x2)
-
-
-@constant
-def logical_xor(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Logical exclusive or."""
-    return xp.logical_xor(x1, x2)
+@elementwise(
+    lambda g, xp, x1, out: g * exp_of_difference(xp, x1, out),
+    lambda g, xp, x2, out: g * exp_of_difference(xp, x2, out),
+)
+def logaddexp(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """`log(exp(x1) + exp(x2))` without overflow. Where both are -inf, the gradient is 0."""
+    return xp.logaddexp(x1, x2)
 
 
 @elementwise(
@@ -258,10 +242,10 @@ def negative(xp: Any, x: ArrayLike, /) -> Array:
     return xp.negative(x)
 
 
-@constant
-def not_equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether elements differ."""
-    return xp.not_equal(x1, x2)
+@elementwise(lambda g: g)
+def nextafter(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The next number from `x1` towards `x2`. The gradient goes to `x1`."""
+    return xp.nextafter(x1, x2)
 
 
 @elementwise(lambda g: g)
@@ -291,9 +275,21 @@ def _grad_of_base(g: Array, xp: Any, x1: Array, x2: Any) -> Array:
 
 
 def _grad_of_exponent(g: Array, xp: Any, x1: Any, x2: Array, out: Array) -> Array:
-    base = xp.full_like(g, x1) if is_number(x1) else x1
+    base = xp.full_like(g, x1) if is_number(x1) else xp.astype(x1, out.dtype, copy=False)  # complex, if out is
     is_zero = base == 0
     return xp.where(is_zero, 0.0, g * out * xp.log(xp.where(is_zero, 1.0, base)))
+
+
+@linear(lambda g: g, is_view=True)
+def real(xp: Any, x: ArrayLike, /) -> Array:
+    """Real part of a complex array."""
+    return xp.real(x)
+
+
+@elementwise(lambda g, out: -g * out * out)
+def reciprocal(xp: Any, x: ArrayLike, /) -> Array:
+    """`1 / x`."""
+    return xp.reciprocal(x)
 
 
 @elementwise(lambda g: g, lambda g, xp, x1, x2: -g * xp.floor(xp.divide(x1, x2)))
@@ -303,15 +299,22 @@ def remainder(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @constant
-def round(xp: Any, x: ArrayLike, /) -> Array:
-    """Round to the nearest integer, halves to even. Piecewise constant: no gradient."""
-    return xp.round(x)
-
-
-@constant
-def sign(xp: Any, x: ArrayLike, /) -> Array:
-    """-1, 0 or 1. Piecewise constant: no gradient."""
+def _sign(xp: Any, x: ArrayLike, /) -> Array:
     return xp.sign(x)
+
+
+@elementwise(
+    # The part of g across the direction of x: along it, nothing changes.
+    lambda g, xp, x, out: divide_or_zero(xp, g - out * xp.real(xp.conj(out) * g), xp.abs(x)),
+    is_holomorphic=False,
+)
+def _sign_of_complex(xp: Any, x: ArrayLike, /) -> Array:
+    return xp.sign(x)
+
+
+def sign(x: ArrayLike, /) -> Tensor:
+    """`x / abs(x)`, and 0 at 0: for real numbers -1, 0 or 1, which have no gradient."""
+    return _sign_of_complex(x) if is_complex(x) else _sign(x)
 
 
 @elementwise(lambda g, xp, x: g * xp.cos(x))
@@ -320,10 +323,22 @@ def sin(xp: Any, x: ArrayLike, /) -> Array:
     return xp.sin(x)
 
 
+@elementwise(lambda g, xp, x: g * xp.cosh(x))
+def sinh(xp: Any, x: ArrayLike, /) -> Array:
+    """Hyperbolic sine."""
+    return xp.sinh(x)
+
+
 @elementwise(lambda g, out: 0.5 * g / out)
 def sqrt(xp: Any, x: ArrayLike, /) -> Array:
     """Square root. The gradient at 0 is infinite."""
     return xp.sqrt(x)
+
+
+@elementwise(lambda g, x: 2.0 * g * x)
+def square(xp: Any, x: ArrayLike, /) -> Array:
+    """`x * x`."""
+    return xp.square(x)
 
 
 @elementwise(lambda g: g, lambda g: -g)
@@ -332,67 +347,13 @@ def subtract(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return xp.subtract(x1, x2)
 
 
+@elementwise(lambda g, out: g * (1.0 + out * out))
+def tan(xp: Any, x: ArrayLike, /) -> Array:
+    """Tangent."""
+    return xp.tan(x)
+
+
 @elementwise(lambda g, out: g * (1.0 - out * out))
 def tanh(xp: Any, x: ArrayLike, /) -> Array:
     """Hyperbolic tangent."""
     return xp.tanh(x)
-
-
-@constant
-def trunc(xp: Any, x: ArrayLike, /) -> Array:
-    """Round towards zero. Piecewise constant: no gradient."""
-    return xp.trunc(x)
-
-
-# ---- Beyond the standard
-
-
-@elementwise(lambda g, out: -0.5 * g * out * out * out)
-def rsqrt(xp: Any, x: ArrayLike, /) -> Array:
-    """`1 / sqrt(x)`."""
-    return 1.0 / xp.sqrt(x)
-
-
-@elementwise(lambda g, out: g * out * (1.0 - out))
-def sigmoid(xp: Any, x: ArrayLike, /) -> Array:
-    """`1 / (1 + exp(-x))`, without overflow and exact in both tails."""
-    e = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1.0, e) / (1.0 + e)
-
-
-@elementwise(lambda g, xp, out: xp.where(out > 0, g, 0.0))
-def relu(xp: Any, x: ArrayLike, /) -> Array:
-    """`max(x, 0)`. The gradient at 0 is 0."""
-    return xp.maximum(x, 0.0)
-
-
-@elementwise(lambda g, xp, x, approximate: g * _gelu_slope(xp, x, approximate))
-def gelu(xp: Any, x: ArrayLike, /, *, approximate: str = "none") -> Array:
-    """`x` times the standard normal distribution function of `x`.
-
-    `approximate="tanh"` takes the approximation `(1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2` of it
-    (Hendrycks and Gimpel, 2016, arXiv:1606.08415), which needs no SciPy.
-
-    Raises:
-        ValueError: `approximate` is neither "none" nor "tanh".
-    """
-    return x * _gelu_gate(xp, x, approximate)
-
-
-_SCALE = math.sqrt(2.0 / math.pi)
-
-
-def _gelu_gate(xp: Any, x: Array, approximate: str) -> Array:
-    if approximate == "none":
-        return 0.5 * (1.0 + xp.erf(x / math.sqrt(2.0)))
-    if approximate == "tanh":
-        return 0.5 * (1.0 + xp.tanh(_SCALE * (x + 0.044715 * x * x * x)))
-    raise ValueError(f'approximate is "none" or "tanh", not {approximate!r}')
-
-
-def _gelu_slope(xp: Any, x: Array, approximate: str) -> Array:
-    gate = _gelu_gate(xp, x, approximate)
-    if approximate == "none":
-        return gate + x * xp.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
-    # gate = (1 + tanh(u)) / 2, whose slope is 2 gate (1 - gate) u'.
-    return gate + x * 2.0 * gate * (1.0 - gate) * _SCALE * (1.0 + 3.0 * 0.044715 * x * x)

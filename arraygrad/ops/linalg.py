@@ -6,7 +6,8 @@ from typing import Any
 
 from arraygrad.backends import Array
 from arraygrad.op import general, multilinear
-from arraygrad.ops.statistical import Axis, divide_or_zero, reduced_axes, restore_axes, share_of_extremes
+from arraygrad.ops.elementwise import divide_or_zero
+from arraygrad.ops.statistical import Axis, reduced_axes, restore_axes, share_of_extremes
 from arraygrad.tensor import ArrayLike
 
 

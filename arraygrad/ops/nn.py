@@ -1,11 +1,13 @@
-"""Fused operations of neural networks: one node each, and no more saved than their rules need."""
+"""Operations of neural networks: one node each, and no more saved than their rules need."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from arraygrad.backends import Array
-from arraygrad.op import general
+from arraygrad.op import elementwise, general
+from arraygrad.ops.elementwise import exp_of_difference
 from arraygrad.ops.statistical import Axis, restore_axes
 from arraygrad.tensor import ArrayLike
 
@@ -26,7 +28,7 @@ def _logsumexp(xp: Any, x: Array, axis: Axis) -> Array:
 @general(
     lambda g, xp, x, out, axis, keepdims: (
         restore_axes(xp, g, x.shape, axis, keepdims)
-        * _softmax_from(xp, x, restore_axes(xp, out, x.shape, axis, keepdims))
+        * exp_of_difference(xp, x, restore_axes(xp, out, x.shape, axis, keepdims))
     )
 )
 def logsumexp(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -35,11 +37,6 @@ def logsumexp(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = F
     if keepdims or not x.ndim:
         return result
     return xp.squeeze(result, axis=tuple(range(x.ndim)) if axis is None else axis)
-
-
-def _softmax_from(xp: Any, x: Array, total: Array) -> Array:
-    """`exp(x - logsumexp)`, and 0 where all is -inf."""
-    return xp.exp(x - xp.where(total == -xp.inf, 0.0, total))
 
 
 @general(lambda g, xp, out, axis: out * (g - xp.sum(g * out, axis=axis, keepdims=True)))
@@ -102,7 +99,7 @@ def _cross_entropy_slope(g: Array, xp: Any, logits: Array, targets: Array, axis:
     ndim, classes = logits.ndim, logits.shape[along]
     index = xp.arange(classes, dtype=targets.dtype, device=targets.device)
     index = xp.reshape(index, (1,) * along + (classes,) + (1,) * (ndim - along - 1))
-    softmax = _softmax_from(xp, logits, _logsumexp(xp, logits, along))
+    softmax = exp_of_difference(xp, logits, _logsumexp(xp, logits, along))
     is_target = index == xp.expand_dims(targets, axis=along)
     weight = g / targets.size if reduction == "mean" else g
     if reduction == "none":
@@ -125,3 +122,54 @@ def _standardize_slope(g: Array, xp: Any, x: Array, out: Array, axis: Any, eps: 
         return xp.mean(values, axis=axis, keepdims=True)
 
     return (g - mean(g) - out * mean(g * out)) / xp.sqrt(xp.var(x, axis=axis, keepdims=True) + eps)
+
+
+@elementwise(lambda g, out: -0.5 * g * out * out * out)
+def rsqrt(xp: Any, x: ArrayLike, /) -> Array:
+    """`1 / sqrt(x)`."""
+    return 1.0 / xp.sqrt(x)
+
+
+@elementwise(lambda g, out: g * out * (1.0 - out))
+def sigmoid(xp: Any, x: ArrayLike, /) -> Array:
+    """`1 / (1 + exp(-x))`, without overflow and exact in both tails."""
+    e = xp.exp(-xp.abs(x))
+    return xp.where(x >= 0, 1.0, e) / (1.0 + e)
+
+
+@elementwise(lambda g, xp, out: xp.where(out > 0, g, 0.0))
+def relu(xp: Any, x: ArrayLike, /) -> Array:
+    """`max(x, 0)`. The gradient at 0 is 0."""
+    return xp.maximum(x, 0.0)
+
+
+@elementwise(lambda g, xp, x, approximate: g * _gelu_slope(xp, x, approximate))
+def gelu(xp: Any, x: ArrayLike, /, *, approximate: str = "none") -> Array:
+    """`x` times the standard normal distribution function of `x`.
+
+    `approximate="tanh"` takes the approximation `(1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2` of it
+    (Hendrycks and Gimpel, 2016, arXiv:1606.08415), which needs no SciPy.
+
+    Raises:
+        ValueError: `approximate` is neither "none" nor "tanh".
+    """
+    return x * _gelu_gate(xp, x, approximate)
+
+
+_SCALE = math.sqrt(2.0 / math.pi)
+
+
+def _gelu_gate(xp: Any, x: Array, approximate: str) -> Array:
+    if approximate == "none":
+        return 0.5 * (1.0 + xp.erf(x / math.sqrt(2.0)))
+    if approximate == "tanh":
+        return 0.5 * (1.0 + xp.tanh(_SCALE * (x + 0.044715 * x * x * x)))
+    raise ValueError(f'approximate is "none" or "tanh", not {approximate!r}')
+
+
+def _gelu_slope(xp: Any, x: Array, approximate: str) -> Array:
+    gate = _gelu_gate(xp, x, approximate)
+    if approximate == "none":
+        return gate + x * xp.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+    # gate = (1 + tanh(u)) / 2, whose slope is 2 gate (1 - gate) u'.
+    return gate + x * 2.0 * gate * (1.0 - gate) * _SCALE * (1.0 + 3.0 * 0.044715 * x * x)

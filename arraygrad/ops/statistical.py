@@ -7,6 +7,7 @@ from typing import Any
 
 from arraygrad.backends import Array
 from arraygrad.op import general, linear
+from arraygrad.ops.elementwise import divide_or_zero
 from arraygrad.tensor import ArrayLike
 
 Axis = int | tuple[int, ...] | None
@@ -122,12 +123,6 @@ def var(xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0,
 def std(xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Standard deviation over axes. Where it is 0, so is the gradient."""
     return xp.std(x, axis=axis, correction=correction, keepdims=keepdims)
-
-
-def divide_or_zero(xp: Any, x1: Array, x2: Array) -> Array:
-    """`x1 / x2`, and 0 where `x2` is 0."""
-    is_zero = x2 == 0
-    return xp.where(is_zero, 0.0, x1 / xp.where(is_zero, 1.0, x2))
 
 
 @linear(
