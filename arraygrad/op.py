@@ -99,9 +99,9 @@ def linear(rule: Callable[..., Any], *, is_view: bool = False, broadcasts: bool 
     return _declare("linear", (rule,), {}, broadcasts=broadcasts, is_view=is_view)
 
 
-def multilinear(*rules: Callable[..., Any]) -> Declare:
+def multilinear(*rules: Callable[..., Any], is_holomorphic: bool = True, **named: Callable[..., Any]) -> Declare:
     """Declare an operation that is linear in each input, with batches that broadcast."""
-    return _declare("multilinear", rules, {}, broadcasts=True)
+    return _declare("multilinear", rules, named, broadcasts=True, is_holomorphic=is_holomorphic)
 
 
 def general(*rules: Callable[..., Any], is_view: bool = False, is_holomorphic: bool = True) -> Declare:

@@ -142,6 +142,16 @@ def linspace(
     return _create("linspace", device, dtype, start, stop, num, endpoint=endpoint)
 
 
+def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """An array whose values are whatever the memory holds."""
+    return _create("empty", device, dtype, shape)
+
+
+def empty_like(x: ArrayLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """An array of the shape, data type and device of `x`, whose values are whatever the memory holds."""
+    return _create_like("empty", x, device, dtype)
+
+
 def zeros_like(x: ArrayLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Zeros of the shape, data type and device of `x`."""
     return _create_like("zeros", x, device, dtype)

@@ -141,6 +141,40 @@ def cumulative_sum(
     return xp.cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 
+@general(
+    lambda g, xp, x, axis, include_initial: _grad_of_running_product(
+        _without_initial(g, axis, include_initial), xp, x, _last(axis) % x.ndim
+    )
+)
+def cumulative_prod(
+    xp: Any, x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Running product along an axis, which may be left out in one dimension. The gradient is exact at zeros."""
+    return xp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
+
+def _grad_of_running_product(g: Array, xp: Any, x: Array, axis: int) -> Array:
+    """The product of what is before an element, times the sum over what is after it.
+
+    That sum, `s[i] = g[i] + x[i + 1] * s[i + 1]`, is composed over spans of 1, 2, 4, ... elements. Nothing is
+    divided, so zeros are exact, and so is a derivative of this.
+    """
+    along = (slice(None),) * axis
+
+    def ahead(values: Array, step: int) -> Array:
+        return xp.concat(
+            [values[(*along, slice(step, None), ...)], xp.zeros_like(values[(*along, slice(step), ...)])], axis=axis
+        )
+
+    before = xp.cumulative_prod(x, axis=axis, include_initial=True)[(*along, slice(-1), ...)]
+    factor, total, step = ahead(x, 1), g, 1
+    while step < x.shape[axis]:
+        total = total + factor * ahead(total, step)
+        factor = factor * ahead(factor, step)
+        step *= 2
+    return before * total
+
+
 def _last(axis: int | None) -> int:
     return -1 if axis is None else axis
 
