@@ -41,7 +41,8 @@ def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], 
     """Give a rule's result the shape and data type of the input that it belongs to."""
     if grad.shape != shape:
         try:
-            if not node.op.broadcasts:
+            # An elementwise rule's result must be of the output's shape; summing any other would hide a mistake.
+            if not node.op.broadcasts or (node.op.kind == "elementwise" and grad.shape != node.shape):
                 raise ShapeError
             grad = sum_to_shape(xp, grad, shape)
         except ShapeError:

@@ -50,7 +50,9 @@ def trace_stream() -> TextIO | None:
 def trace_node(stream: TextIO, node: FunctionNode | AccumulateGrad, g: Array) -> None:
     """Print one node with the shape and the norm of what it received."""
     xp = namespaces[type(g)]
-    norm = float(xp.sqrt(xp.sum(g * g)))
+    size = xp.abs(g)  # of complex numbers too, and in a type that has room for the sum
+    size = xp.astype(size, xp.float64, copy=False)
+    norm = float(xp.sqrt(xp.sum(size * size)))
     print(f"backward {node.name} shape={format_shape(g.shape)} norm={norm:g}", file=stream)
 
 

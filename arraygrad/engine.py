@@ -4,8 +4,9 @@ A node may run once every consumer inside the root's subgraph has delivered its 
 finds the nodes with several consumers and gives each a Buffer; all others receive their one cotangent
 directly. Nothing recurses, so depth is bounded by memory alone.
 
-Nothing is half-done after an error: the first walk finds released and stale nodes before any rule runs,
-and gradients of leaves are handed out after the last rule has.
+After an error no gradient has changed: the first walk finds released and stale nodes before any rule runs,
+and gradients are handed out after the last rule has. (What had been saved for the rules that ran is gone
+then, unless retain_graph or anomaly detection keeps it to the end: memory is freed on the way.)
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from arraygrad.backends import (
     namespaces,
     several_devices,
 )
-from arraygrad.errors import GraphError, ShapeError, format_shape
+from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
 from arraygrad.node import AccumulateGrad, FunctionNode, Storage, check_saved, mark_written
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def _seed(root: Tensor, gradient: Any) -> Array:
             return xp.ones_like(array)
     gradient = getattr(gradient, "array", gradient)
     if not is_array(gradient):
-        gradient = xp.from_host(NUMPY.host_array(gradient, xp.numpy_dtype(array.dtype)), root.device)
+        gradient = xp.from_host(NUMPY.host_array(gradient), root.device)
+    if is_complex(gradient) and not is_complex(array):
+        raise DtypeError("backward got a complex gradient for a real output")
     if gradient.shape != array.shape:
         raise ShapeError(
             f"gradient shape {format_shape(gradient.shape)} does not match output shape {format_shape(array.shape)}"

@@ -1,7 +1,7 @@
 """The exceptions that arraygrad raises, and the helpers that word them.
 
     ArraygradError
-    ├── ShapeError      also a ValueError    shapes, axes and seeds that do not fit
+    ├── ShapeError      also a ValueError    shapes, axes, seeds and values that do not fit
     ├── IndexingError   also an IndexError   an index outside its axis
     ├── DtypeError      also a TypeError     data types and kinds of argument that cannot be used
     ├── DeviceError     also a RuntimeError  unknown, missing or mixed devices
@@ -24,7 +24,7 @@ class ArraygradError(Exception):
 
 
 class ShapeError(ArraygradError, ValueError):
-    """Shapes, axes or seeds do not fit together."""
+    """Shapes, axes, seeds or values do not fit."""
 
 
 class IndexingError(ArraygradError, IndexError):

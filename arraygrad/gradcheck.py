@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,41 +63,55 @@ def gradcheck(
     tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     for position, tensor in enumerate(tensors):
         _check_input(position, tensor)
-    for tensor in tensors:
-        tensor.zero_grad()
-    analytic: list[list[complex]] = []
-    with enable_grad():
-        outputs = _outputs(f, tensors)
-        weights = _weights(outputs, projection_seed)
-        total = _project(outputs, weights)
-        if total is not None and total.requires_grad:
-            total.backward()
-    for tensor in tensors:
-        grad = tensor.grad
-        analytic.append([0.0] * tensor.size if grad is None else _to_host(grad.array).ravel().tolist())
-        tensor.zero_grad()
-
-    def value() -> float:
-        with no_grad():
-            result = _project(_outputs(f, tensors), weights)
-            return 0.0 if result is None else float(result)
-
+    originals = [namespaces[type(tensor.array)].copy(tensor.array) for tensor in tensors]
     lines = []
-    for position, tensor in enumerate(tensors):
-        for a, (index, n) in zip(analytic[position], _numeric(value, tensor, eps), strict=True):
-            if not abs(a - n) <= atol + rtol * abs(n):
-                lines.append(f"input {position} element {format_shape(index)}: analytic {a} != numeric {n}")
+    try:
+        analytic, weights = _analytic(f, tensors, projection_seed)
+
+        def value() -> float:
+            with no_grad():
+                return float(_project(_outputs(f, tensors), weights))
+
+        for position, tensor in enumerate(tensors):
+            for a, (index, n) in zip(analytic[position], _numeric(value, tensor, eps), strict=True):
+                if not abs(a - n) <= atol + rtol * abs(n):
+                    lines.append(f"input {position} element {format_shape(index)}: analytic {a} != numeric {n}")
+    finally:
+        for tensor, original in zip(tensors, originals, strict=True):
+            namespaces[type(original)].setitem(tensor.array, ..., original)  # f may have written to it
+            tensor.zero_grad()
     report = "\n".join(lines)
     if lines and raise_exception:
         raise GradcheckError(f"gradients differ from finite differences:\n{report}")
     return GradcheckResult(not lines, report)
 
 
+def _analytic(
+    f: Callable[..., Any], tensors: Sequence[Tensor], seed: int
+) -> tuple[list[list[complex]], list[Tensor | None]]:
+    """The gradients by backward, and the direction on which outputs are projected."""
+    for tensor in tensors:
+        tensor.zero_grad()
+    with enable_grad():
+        outputs = _outputs(f, tensors)
+        weights = _weights(outputs, seed)
+        if not any(weight is not None for weight in weights):
+            raise DtypeError("gradcheck: f returned no floating point output, so there is nothing to check")
+        total = _project(outputs, weights)
+        if total.requires_grad:
+            total.backward()
+    grads = [tensor.grad for tensor in tensors]
+    return [
+        [0.0] * tensor.size if grad is None else _to_host(grad.array).ravel().tolist()
+        for tensor, grad in zip(tensors, grads, strict=True)
+    ], weights
+
+
 def _check_input(position: int, tensor: Any) -> None:
     if not isinstance(tensor, Tensor) or not tensor.requires_grad or not tensor.is_leaf:
         raise GraphError(f"gradcheck: input {position} must be a leaf tensor that requires grad")
     if tensor.dtype.name not in ("float64", "complex128"):
-        raise DtypeError(f"gradcheck: input {position} must be float64 (or complex128), got {tensor.dtype}")
+        raise DtypeError(f"gradcheck: input {position} must be float64, got {tensor.dtype}")
     if not namespaces[type(tensor.array)].is_writable(tensor.array):
         raise GraphError(f"gradcheck: input {position} must be writable, since its elements are varied in place")
 
@@ -126,14 +141,10 @@ def _weights(outputs: Sequence[Tensor], seed: int) -> list[Tensor | None]:
     return weights
 
 
-def _project(outputs: Sequence[Tensor], weights: Sequence[Tensor | None]) -> Tensor | None:
-    total = None
-    for output, weight in zip(outputs, weights, strict=True):
-        if weight is not None:
-            part = (output * weight).sum()
-            part = elementwise.real(part) if part.dtype.kind == "c" else part
-            total = part if total is None else total + part
-    return total
+def _project(outputs: Sequence[Tensor], weights: Sequence[Tensor | None]) -> Tensor:
+    parts = [(output * weight).sum() for output, weight in zip(outputs, weights, strict=True) if weight is not None]
+    parts = [elementwise.real(part) if part.dtype.kind == "c" else part for part in parts]
+    return functools.reduce(elementwise.add, parts)
 
 
 def _numeric(value: Callable[[], float], tensor: Tensor, eps: float) -> Iterator[tuple[tuple[int, ...], complex]]:

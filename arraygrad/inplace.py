@@ -60,7 +60,7 @@ def _write(target: Tensor, source: Any, name: str, write: Callable[[Backend, Arr
             write(xp, array, _value(xp, array, source, name))
     except ArraygradError:
         raise
-    except (ValueError, IndexError, TypeError) as error:
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
         kind = (
             ShapeError
             if isinstance(error, ValueError)
@@ -128,7 +128,10 @@ _METHODS = {"add": add_, "sub": sub_, "mul": mul_, "truediv": div_}
 
 def operator(name: str) -> Callable[[Any, ArrayLike], Tensor]:
     """The method behind `+=` and its kin."""
-    return _METHODS.get(name) or _arithmetic(f"__i{name}__", getattr(python_operator, f"i{name}"))
+    write = _METHODS.get(name)
+    if write is None:
+        return _arithmetic(f"__i{name}__", getattr(python_operator, f"i{name}"))
+    return lambda self, other: write(self, other)
 
 
 def fill_(self: Any, value: ArrayLike) -> Tensor:
@@ -145,13 +148,10 @@ def zero_(self: Any) -> Tensor:
 
 def copy_(self: Any, source: ArrayLike) -> Tensor:
     """Copy values from a source of any data type and device."""
-    if type(source) is Tensor and source.device != self.device:
-        _check_rules(self, source, "copy_")
-        source = move(source.array, self.device)
     if is_array(source) or type(source) is Tensor:
-        raw = source.array if type(source) is Tensor else source
         _check_rules(self, source, "copy_")
-        source = namespaces[type(raw)].astype(raw, self.array.dtype, copy=False)
+        source = move(source.array if type(source) is Tensor else source, self.device)
+        source = namespaces[type(source)].astype(source, self.array.dtype, copy=False)
     return _write(self, source, "copy_", lambda xp, array, raw: xp.setitem(array, ..., raw))
 
 

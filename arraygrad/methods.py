@@ -299,6 +299,11 @@ class ArrayMethods:
         return inplace.scatter_add_(self, axis, indices, source)
 
 
+def _attach(name: str, method: Any, doc: str) -> None:
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", doc
+    setattr(ArrayMethods, name, method)
+
+
 def link(ops: Any, inplace: Any, indexing: Any, manipulation: Any, operator: Any) -> None:
     """Give the methods their ops, once there are both (see the end of tensor.py)."""
     globals().update(ops=ops, inplace=inplace, indexing=indexing, manipulation=manipulation)
@@ -318,10 +323,10 @@ def link(ops: Any, inplace: Any, indexing: Any, manipulation: Any, operator: Any
         "rshift": "bitwise_right_shift",
     }.items():
         method, reflected = operator(function)
-        setattr(ArrayMethods, f"__{name}__", method)
-        setattr(ArrayMethods, f"__r{name}__", reflected)
+        _attach(f"__{name}__", method, f"`arraygrad.{function}`.")
+        _attach(f"__r{name}__", reflected, f"`arraygrad.{function}`, with the operands the other way round.")
         if name != "matmul":
-            setattr(ArrayMethods, f"__i{name}__", inplace.operator(name))
+            _attach(f"__i{name}__", inplace.operator(name), f"`arraygrad.{function}` in place.")
     for name, function in {
         "eq": "equal",
         "ne": "not_equal",
@@ -330,6 +335,6 @@ def link(ops: Any, inplace: Any, indexing: Any, manipulation: Any, operator: Any
         "gt": "greater",
         "ge": "greater_equal",
     }.items():
-        setattr(ArrayMethods, f"__{name}__", operator(function)[0])
+        _attach(f"__{name}__", operator(function)[0], f"`arraygrad.{function}`.")
     for name, function in {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}.items():
-        setattr(ArrayMethods, f"__{name}__", operator(function)[0])
+        _attach(f"__{name}__", operator(function)[0], f"`arraygrad.{function}`.")

@@ -9,12 +9,14 @@ generator runs in its caller's context:
             yield x          # the caller would be left in no_grad here
 
 So a mode entered from the frame of a generator or coroutine is a `_FrameMode`, which holds only while
-that frame runs. Modes form a chain (each knows the one outside it) and are restored by value: leaving
+that frame runs. (Generators made into context managers by contextlib are an exception: there the leak is
+the purpose.) Modes form a chain (each knows the one outside it) and are restored by value: leaving
 one unlinks it wherever it stands in the chain, so interleaved generators may leave in any order.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -35,7 +37,8 @@ def _shares_context(frame: FrameType) -> bool:
     """
     flags = frame.f_code.co_flags
     if flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
-        return True
+        # The generator behind a context manager sets the mode for the block of its caller.
+        return frame.f_back is None or frame.f_back.f_code.co_filename != contextlib.__file__
     if not flags & inspect.CO_COROUTINE:
         return False
     try:
@@ -99,7 +102,7 @@ def _leave(entered: bool | _FrameMode, outer: bool | _FrameMode) -> None:
 
 
 class _GradMode:
-    """Context manager and decorator that sets the mode to `flag`; re-entrant and reusable."""
+    """Context manager and decorator that sets the mode to `flag`; one thread may enter it again and again."""
 
     flag: bool
 
@@ -120,8 +123,20 @@ class _GradMode:
 
             async def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
                 with mode():
-                    async for item in function(*args, **kwargs):
-                        yield item
+                    generator = function(*args, **kwargs)
+                    step = generator.__anext__()
+                    while True:
+                        try:
+                            item = await step
+                        except StopAsyncIteration:
+                            return
+                        try:
+                            step = generator.asend((yield item))
+                        except GeneratorExit:
+                            await generator.aclose()
+                            raise
+                        except BaseException as error:
+                            step = generator.athrow(error)
 
         elif inspect.iscoroutinefunction(function):
 
@@ -149,6 +164,9 @@ class _GradMode:
 
 class no_grad(_GradMode):  # noqa: N801  lower case as in PyTorch: it is used like a function
     """Record nothing inside: for inference and for updates of parameters.
+
+    As a decorator too, of functions, generators and coroutines. In a generator a block holds while the
+    generator runs, not in between for its caller; `contextlib.contextmanager` makes one that does.
 
     >>> import arraygrad as ag
     >>> x = ag.tensor([1.0], requires_grad=True)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 #: Set by debug.set_anomaly_detection: sees the operands and the result of every operation.
 forward_check: Callable[[Op, Sequence[Any], Array], None] | None = None
 
+_NumpyScalar = NUMPY.generic
 _new_tensor = Tensor.__new__
 _new_node = FunctionNode.__new__
 
@@ -51,10 +52,10 @@ def unary(op: Op) -> Callable[..., Tensor]:
         xp = namespaces[type(array)]
         try:
             result = _in_scope(xp, array, forward, array) if several_devices else forward(xp, array)
-        except (ValueError, TypeError, IndexError) as error:
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise _explain(op, error, (array,)) from error
         if type(result) is not type(array):
-            result = xp.lift(result)
+            result = _lift(op, xp, result)
         if forward_check is not None:
             forward_check(op, (array,), result)
         # What Tensor(result) would do, without the call: 0.06 us.
@@ -126,10 +127,10 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 result = _in_scope(xp, array1 if is_array(array1) else array2, forward, array1, array2)
             else:
                 result = forward(xp, array1, array2)
-        except (ValueError, TypeError, IndexError) as error:
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise _explain(op, error, (array1, array2)) from error
         if type(result) is not xp.array_type:
-            result = xp.lift(result)
+            result = _lift(op, xp, result)
         if forward_check is not None:
             forward_check(op, (array1, array2), result)
         out = _new_tensor(Tensor)
@@ -172,6 +173,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
     positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
     keywords = [p.name for p in parameters[positional:]]
     inputs_at, rules_at = [at[name] for name in op.inputs], [at[name] for name in op.rules]
+    statics_at = [i for name, i in at.items() if name not in op.inputs]
     dtype_at, is_constant = at.get("dtype"), op.kind == "constant"
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -192,9 +194,14 @@ def generic(op: Op) -> Callable[..., Tensor]:
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
         values = bind(args, kwargs)
+        for i in statics_at:
+            if isinstance(values[i], _NumpyScalar):  # an axis, or a number that must not change data types
+                values[i] = values[i].item()
         raw = values.copy()
         operands: list[Any] = []
         if takes_sequence:
+            if type(values[0]) is not Tensor and not isinstance(values[0], list | tuple):
+                raise DtypeError(f"{op.name} takes a sequence of arrays, got {type(values[0]).__name__}")
             values[0] = list(values[0])
             raw[0] = operands = [_operand(op, value) for value in values[0]]
         else:
@@ -222,10 +229,10 @@ def generic(op: Op) -> Callable[..., Tensor]:
                 result = _in_scope(xp, arrays[0], forward, *raw[:positional], **keyword_values)
             else:
                 result = forward(xp, *raw[:positional], **keyword_values)
-        except (ValueError, TypeError, IndexError) as error:
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise _explain(op, error, operands) from error
         if type(result) not in namespaces:
-            result = xp.lift(result)
+            result = _lift(op, xp, result)
         if forward_check is not None:
             forward_check(op, operands, result)
         out = Tensor(result)
@@ -293,6 +300,13 @@ def _in_scope(xp: Backend, array: Array, forward: Callable[..., Array], *args: A
         return forward(xp, *args, **kwargs)
 
 
+def _lift(op: Op, xp: Backend, result: Any) -> Array:
+    """The array of what a forward returned: NumPy's functions of 0-d arrays return scalars."""
+    if not isinstance(result, NUMBERS):
+        raise DtypeError(f"{op.name}: the forward returned a {type(result).__name__}, not an array")
+    return xp.lift(result)
+
+
 def _is_view_of(result: Array, source: Array) -> bool:
     return type(result) is type(source) and namespaces[type(result)].is_view_of(result, source)
 
@@ -333,7 +347,7 @@ def _explain(op: Op, error: Exception, arrays: Sequence[Any]) -> ArraygradError:
     if isinstance(error, ArraygradError):
         return error
     kind = (
-        ShapeError if isinstance(error, ValueError) else DtypeError if isinstance(error, TypeError) else IndexingError
+        ShapeError if isinstance(error, ValueError) else IndexingError if isinstance(error, IndexError) else DtypeError
     )
     got = " and ".join(
         f"{array.dtype} {format_shape(array.shape)}" if is_array(array) else repr(array) for array in arrays

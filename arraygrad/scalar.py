@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 
 
@@ -41,10 +42,16 @@ class Value:
         return Value(self.data * other.data, (self, other), (other.data, self.data), "*")
 
     def __pow__(self, exponent: float) -> Value:
-        if not isinstance(exponent, int | float):
+        if not isinstance(exponent, numbers.Real):
             raise TypeError(f"Value ** exponent takes a constant number, got {type(exponent).__name__}")
-        slope = exponent * self.data ** (exponent - 1) if exponent else 0.0
-        return Value(self.data**exponent, (self,), (slope,), f"**{exponent}")
+        k = float(exponent)
+        if self.data < 0 and not k.is_integer():
+            raise ValueError(f"{self.data} ** {k} is no real number")
+        if self.data == 0 and 0 < k < 1:
+            slope = math.inf
+        else:
+            slope = k * self.data ** (k - 1) if k else 0.0
+        return Value(self.data**k, (self,), (slope,), f"**{exponent}")
 
     def __neg__(self) -> Value:
         return self * -1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, namespaces
@@ -39,6 +39,8 @@ class Tensor(ArrayMethods):
     _storage: Storage | None
 
     def __init__(self, array: Array) -> None:
+        if type(array) not in namespaces and not backends.is_array(array):
+            raise DtypeError(f"Tensor wraps a raw array, got {type(array).__name__}; use arraygrad.tensor")
         self.array = array
         self._node = self._grad = self._box = self._storage = None
 
@@ -143,8 +145,10 @@ class Tensor(ArrayMethods):
                     raise (ShapeError if fact == "shape" else DeviceError if fact == "device" else DtypeError)(
                         f"grad must have the tensor's {fact} {write(expected)}, got {write(came)}"
                     )
-            if value is self:
-                raise GraphError("a tensor cannot be its own grad; assign a clone()")
+            if value.array is self.array or (value._storage is not None and value._storage is self._storage):
+                raise GraphError(
+                    "grad cannot share the tensor's memory, which backward would write to; assign a clone()"
+                )
         self._grad = value
 
     @property
@@ -218,8 +222,12 @@ class Tensor(ArrayMethods):
         The tensor itself where nothing changes.
         """
         if isinstance(target, str) and target.partition(":")[0] in backends.DEVICE_NAMES:
-            return ops.to_device(self, target)
-        return ops.astype(self, target, copy=False)
+            return self if target == self.device else ops.to_device(self, target)
+        try:
+            dtype = NUMPY.dtype(target)
+        except DtypeError:
+            raise DtypeError(f"to() takes a device ('cpu', 'cuda', 'cuda:1') or a data type, got {target!r}") from None
+        return self if dtype == self.dtype else ops.astype(self, dtype, copy=False)
 
     def numpy(self) -> Any:
         """Return the NumPy array, which shares its memory with the tensor.
@@ -234,13 +242,15 @@ class Tensor(ArrayMethods):
             raise DeviceError(f"numpy() of a tensor on {self.device}; call to('cpu').numpy()")
         return self.array
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        if self.requires_grad:
-            raise GraphError(
-                "a conversion to a NumPy array would lose the history of a tensor that requires grad; "
-                "call detach() first, or use the function of the same name in arraygrad"
-            )
-        return NUMPY.convert(self.numpy(), dtype, copy)
+    if not TYPE_CHECKING:  # NumPy's annotations would promise an array for `array @ tensor`
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            if self.requires_grad:
+                raise GraphError(
+                    "a conversion to a NumPy array would lose the history of a tensor that requires grad; "
+                    "call detach() first, or use the function of the same name in arraygrad"
+                )
+            return NUMPY.convert(self.numpy(), dtype, copy)
 
     def item(self) -> Any:
         """Return the one element as a Python number."""
@@ -296,7 +306,11 @@ class Tensor(ArrayMethods):
         return f"tensor({NUMPY.format(host, 'tensor(')}, {facts})"
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self.ndim else format(repr(self), spec)
+        if not spec:
+            return repr(self)
+        if self.ndim:
+            raise DtypeError(f"format {spec!r} needs a 0-d tensor, got shape {format_shape(self.shape)}; use item()")
+        return format(self.item(), spec)
 
     # ---- Copies
 

@@ -408,6 +408,71 @@ ROWS: list[Row] = [
             "flat": (([X23, draw((2,))],), {"axis": None}),
         },
     ),
+    op("flip", lambda x, axis=None: np.flip(x, axis), {"all": (X23,), "one": ((X23,), {"axis": -1}), "two": ((X222,), {"axis": (0, 2)})}),
+    op(
+        "roll",
+        lambda x, shift, axis=None: np.roll(x, shift, axis),
+        {"flat": (X23, 2), "one": ((X23, -1), {"axis": 1}), "two": ((X23, (1, 2)), {"axis": (0, 1)})},
+    ),
+    op("moveaxis", np.moveaxis, {"one": (draw((2, 3, 4)), 0, -1), "two": (draw((2, 3, 4)), (0, 1), (-1, 0))}),
+    op("tile", np.tile, {"rows": (X23, (2, 1)), "more axes": (X23, (2, 1, 3)), "fewer": (X23, (2,)), "0-d": (draw(()), (3,))}),
+    op("repeat", lambda x, repeats, axis=None: np.repeat(x, repeats, axis), {"flat": (X23, 2), "axis": ((X23, 3), {"axis": -1})}),
+    op(
+        "repeat",
+        lambda x, repeats, axis=None: np.repeat(x, repeats, axis),
+        {
+            "counts": ((X23, np.array([2, 0, 1])), {"axis": 1}),
+            "counts, flat": (X23, np.array([1, 2, 0, 3, 1, 1])),
+        },
+        data_dependent=True,
+    ),
+    op("tril", lambda x, k=0: np.tril(x, k), {"main": (X23,), "above": ((draw((2, 3, 3)),), {"k": 1})}),
+    op("triu", lambda x, k=0: np.triu(x, k), {"main": (X23,), "below": ((draw((2, 3, 3)),), {"k": -1})}),
+    op(
+        "diff",
+        lambda x, axis=-1, n=1, prepend=None, append=None: np.diff(
+            x,
+            n,
+            axis,
+            **{k: v for k, v in {"prepend": prepend, "append": append}.items() if v is not None},
+        ),
+        {
+            "last": (X23,),
+            "axis=0": ((X23,), {"axis": 0}),
+            "twice": ((X23,), {"n": 2}),
+            "none": ((X23,), {"n": 0}),
+            "prepend": ((X23,), {"prepend": draw((2, 2))}),
+            "append": ((X23,), {"axis": 0, "append": draw((1, 3)), "n": 2}),
+            "both": ((X23,), {"prepend": draw((2, 1)), "append": draw((2, 2)) + 1, "n": 2}),
+        },
+    ),
+    op("broadcast_arrays", lambda *a: tuple(np.broadcast_arrays(*a)), {"two": (draw((2, 1)), draw((3,)))}),
+    op(
+        "meshgrid",
+        lambda *a, indexing="xy": tuple(np.meshgrid(*a, indexing=indexing)),
+        {"xy": (draw((2,)), draw((3,))), "ij": ((draw((2,)), draw((3,))), {"indexing": "ij"}), "three": (draw((2,)), draw((3,)), draw((2,)) + 1)},
+    ),
+    op(
+        "sort",
+        lambda x, axis=-1, descending=False, stable=True: (np.flip(np.sort(x, axis), axis) if descending else np.sort(x, axis)),
+        {"last": (X23,), "axis=0": ((X32,), {"axis": 0}), "descending": ((X23,), {"descending": True}), "0 rows": (draw((0, 2)),)},
+    ),
+    op(
+        "cumulative_prod",
+        lambda x, axis=None, include_initial=False: (
+            np.concatenate([np.ones_like(np.take(x, [0], axis or 0)), np.cumprod(x, axis or 0)], axis or 0)
+            if include_initial
+            else np.cumprod(x, axis or 0)
+        ),
+        {
+            "1-D": (draw((5,), 0.5, 1.5),),
+            "axis=-1": ((X23,), {"axis": 1}),
+            "include_initial": ((X32,), {"axis": 0, "include_initial": True}),
+            "one zero": (np.array([2.0, 0.0, 3.0, -1.5]),),
+            "two zeros": (np.array([2.0, 0.0, 3.0, 0.0, 1.5]),),
+            "complex": (draw_complex((4,)),),
+        },
+    ),
     op("copy", np.copy, {"2-D": (X23,), "0-d": (draw(()),)}),
     op("astype", lambda x, dtype: x.astype(dtype), {"same": (X23, "float64")}),
     op("unstack", lambda x, axis=0: tuple(np.moveaxis(x, axis, 0)), {"default": (X23,), "axis=-1": ((X23,), {"axis": -1})}),
@@ -474,6 +539,15 @@ ROWS: list[Row] = [
     op("bitwise_invert", np.invert, {"2-D": (MASK,), "integers": (INDEX,)}, has_gradient=False),
     op("bitwise_left_shift", np.left_shift, {"integers": (INDEX, np.array(2))}, has_gradient=False),
     op("bitwise_right_shift", np.right_shift, {"integers": (INDEX + 8, np.array(2))}, has_gradient=False),
+    op("argsort", lambda x, axis=-1, **k: np.argsort(x, axis), {"last": (X23,), "axis": ((X23,), {"axis": 0})}, has_gradient=False),
+    op("count_nonzero", np.count_nonzero, {"all": (X23,), "axis": ((MASK,), {"axis": 1, "keepdims": True})}, has_gradient=False),
+    op("isin", np.isin, {"integers": (INDEX, np.array([0, 1]))}, has_gradient=False),
+    op("searchsorted", lambda a, v, side="left": np.searchsorted(a, v, side), {"left": (np.array([0.0, 1.0, 2.0]), X23), "right": ((np.array([0.0, 1.0, 2.0]), X23), {"side": "right"})}, has_gradient=False),
+    op("nonzero", np.nonzero, {"2-D": (MASK,)}, has_gradient=False, data_dependent=True),
+    op("unique_values", np.unique, {"integers": (INDEX,)}, has_gradient=False, data_dependent=True),
+    op("unique_all", lambda x: tuple(np.unique_all(x)), {"integers": (INDEX,)}, has_gradient=False, data_dependent=True),
+    op("unique_counts", lambda x: tuple(np.unique_counts(x)), {"integers": (INDEX,)}, has_gradient=False, data_dependent=True),
+    op("unique_inverse", lambda x: tuple(np.unique_inverse(x)), {"integers": (INDEX,)}, has_gradient=False, data_dependent=True),
     *[
         op(name, getattr(np, name), {"all": (X23,), "axis": ((X23,), {"axis": 1, "keepdims": True})}, has_gradient=False)
         for name in ("argmax", "argmin")

@@ -115,7 +115,7 @@ class NumpyBackend(Backend):
             raise DeviceError(
                 "gelu on 'cpu' needs SciPy's erf: pip install 'arraygrad[special]', or use approximate=\"tanh\""
             ) from error
-        return erf(x)
+        return erf(x).astype(x.dtype, copy=False)  # of float16 SciPy makes another type
 
 
 def _no_repeats(index: tuple[Any, ...]) -> bool:
@@ -133,8 +133,8 @@ def _add_sorted(x: Array, index: tuple[Any, ...], value: Array) -> bool:
     axis = advanced[0]
     if len(advanced) > 1 or any(item != slice(None) for item in index[:axis]) or index[axis + 1 :] != (...,):
         return False
-    targets = np.asarray(index[axis])
-    if targets.size * 8 > value.size:
+    targets = np.asarray(index[axis]).astype(np.intp)
+    if not targets.size or targets.size * 8 > value.size:
         return False
     rows = value.reshape(*value.shape[:axis], targets.size, *value.shape[axis + targets.ndim :])
     targets = np.where(targets < 0, targets + x.shape[axis], targets).ravel()

@@ -6,7 +6,7 @@ from typing import Any
 
 from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, Backend, is_array, move, namespaces
-from arraygrad.errors import DtypeError
+from arraygrad.errors import DtypeError, ShapeError
 from arraygrad.ops.manipulation import astype, to_device
 from arraygrad.tensor import ArrayLike, Tensor
 
@@ -26,6 +26,7 @@ def tensor(obj: Any, *, dtype: Any = None, device: str | None = None, requires_g
     """
     array = obj.array if type(obj) is Tensor else obj
     if is_array(array):
+        _check_dtype(array)
         moved = array if device is None else move(array, device)
         xp = namespaces[type(moved)]
         with xp.scope(xp.device(moved)):
@@ -51,17 +52,23 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: 
     if type(obj) is Tensor:
         source = obj
     elif is_array(obj):
+        _check_dtype(obj)
         source = Tensor(obj)
     elif copy is False:
-        raise ValueError(f"asarray: a {type(obj).__name__} cannot become a tensor without a copy")
+        raise ShapeError(f"asarray: a {type(obj).__name__} cannot become a tensor without a copy")
     else:
         return Tensor(_from_host(obj, dtype, device))
     result = source if device is None else to_device(source, device)
     if dtype is not None and result.dtype != NUMPY.dtype(dtype):
         result = astype(result, dtype)
     if copy is False and result.array is not source.array:
-        raise ValueError("asarray: this data type or device needs a copy")
+        raise ShapeError("asarray: this data type or device needs a copy")
     return result.clone() if copy and result.array is source.array else result
+
+
+def _check_dtype(array: Array) -> None:
+    xp = namespaces[type(array)]
+    NUMPY.dtype(xp.numpy_dtype(array.dtype))  # refuses text, objects and dates
 
 
 def _from_host(obj: Any, dtype: Any, device: str | None) -> Array:

@@ -102,8 +102,8 @@ def clip(xp: Any, x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike 
 
 def _where_inside(g: Array, xp: Any, x: Array, low: Any, high: Any) -> Array:
     if low is not None:
-        g = xp.where(x >= low, g, 0.0)
-    return g if high is None else xp.where(x <= high, g, 0.0)
+        g = xp.where(x < low, 0.0, g)
+    return g if high is None else xp.where(x > high, 0.0, g)
 
 
 def _where_low(g: Array, xp: Any, x: Array, low: Array, high: Any) -> Array:
@@ -213,8 +213,8 @@ def logaddexp(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @elementwise(
-    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 > x2, g, 0.0)),
-    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 < x2, g, 0.0)),
+    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 < x2, 0.0, g)),
+    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 > x2, 0.0, g)),
 )
 def maximum(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The larger of two elements. At a tie each side gets half of the gradient."""
@@ -222,8 +222,8 @@ def maximum(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @elementwise(
-    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 < x2, g, 0.0)),
-    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 > x2, g, 0.0)),
+    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 > x2, 0.0, g)),
+    lambda g, xp, x1, x2: xp.where(x1 == x2, 0.5 * g, xp.where(x1 < x2, 0.0, g)),
 )
 def minimum(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The smaller of two elements. At a tie each side gets half of the gradient."""

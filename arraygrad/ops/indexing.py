@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from arraygrad.accumulate import Part
-from arraygrad.backends import NUMPY, Array, Backend, is_array, namespaces
+from arraygrad.backends import NUMPY, Array, Backend, is_array, is_number, namespaces
 from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.op import general
 from arraygrad.tensor import ArrayLike, Tensor
@@ -15,7 +15,7 @@ from arraygrad.tensor import ArrayLike, Tensor
 def raw_index(xp: Backend, array: Array, index: Any) -> Any:
     """An index with raw arrays for its tensors and lists, each a copy: the graph keeps it as it is now."""
     if type(index) is tuple:
-        return tuple(raw_index(xp, array, item) for item in index)
+        return tuple(raw_index(xp, array, list(item) if type(item) is tuple else item) for item in index)
     if index is None or index is ... or type(index) is int:
         return index
     if isinstance(index, slice):
@@ -59,7 +59,7 @@ def along_axis(xp: Any, indices: Array, axis: int, sizes: tuple[int, ...]) -> tu
     ndim = len(sizes)
     grids = []
     for i, size in enumerate(sizes):
-        grid = xp.arange(size, dtype=indices.dtype, device=indices.device)
+        grid = xp.arange(size, dtype=xp.int64, device=indices.device)  # the indices' own type may be too short
         grids.append(xp.reshape(grid, (1,) * i + (size,) + (1,) * (ndim - i - 1)))
     grids[axis % ndim] = indices
     return tuple(grids)
@@ -91,5 +91,7 @@ def take_along_axis(xp: Any, x: ArrayLike, indices: ArrayLike, /, *, axis: int =
 
 
 def _check_integers(name: str, xp: Any, indices: Array) -> None:
+    if is_number(indices):
+        raise DtypeError(f"{name} takes an array of indices, got {indices!r}; to read one, index with [...]")
     if xp.numpy_dtype(indices.dtype).kind not in "iu":
         raise DtypeError(f"{name} takes integer indices, got {indices.dtype}")

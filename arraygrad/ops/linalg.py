@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from arraygrad.backends import Array
 from arraygrad.op import general, multilinear
 from arraygrad.ops.elementwise import divide_or_zero
-from arraygrad.ops.statistical import Axis, reduced_axes, restore_axes, share_of_extremes
+from arraygrad.ops.statistical import Axis, reduced_axes, restore_axes, share_of_extremes, widened
 from arraygrad.tensor import ArrayLike
 
 
@@ -28,7 +29,8 @@ def _grad_of_right(g: Array, xp: Any, x1: Array, x2_shape: tuple[int, ...]) -> A
         return xp.matmul(xp.matrix_transpose(x1), g[..., None])[..., 0]
     if len(x2_shape) == 2 and x1.ndim > 2:
         # One product over the whole batch instead of one a matrix, then a sum.
-        x1, g = xp.reshape(x1, (-1, x1.shape[-1])), xp.reshape(g, (-1, g.shape[-1]))
+        rows = math.prod(x1.shape[:-1])
+        x1, g = xp.reshape(x1, (rows, x1.shape[-1])), xp.reshape(g, (rows, g.shape[-1]))
     return xp.matmul(xp.matrix_transpose(x1), g)
 
 
@@ -59,7 +61,7 @@ def vector_norm(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool =
 
     Where the norm is 0, so is the gradient. For an infinite `ord` elements that tie share it evenly.
     """
-    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    return widened(xp, x, lambda x: xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord))
 
 
 def _norm_slope(xp: Any, x: Array, norm: Array, axis: Axis, ord: float) -> Array:

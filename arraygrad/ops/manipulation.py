@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +44,7 @@ def matrix_transpose(xp: Any, x: ArrayLike, /) -> Array:
 def transpose(x: ArrayLike, axis1: int, axis2: int) -> Tensor:
     """Swap two axes."""
     axes = list(range(x.ndim))
+    axis1, axis2 = _normal_axis("transpose", x, axis1), _normal_axis("transpose", x, axis2)
     axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
     return permute_dims(x, tuple(axes))
 
@@ -106,8 +109,6 @@ def concat(xp: Any, arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> 
 
 def _pieces(g: Array, xp: Any, shapes: Sequence[tuple[int, ...]], axis: int | None) -> list[Array]:
     if axis is None:
-        import math
-
         sizes, along = [math.prod(shape) for shape in shapes], 0
     else:
         sizes, along = [shape[axis] for shape in shapes], axis % g.ndim
@@ -137,7 +138,8 @@ def split(x: ArrayLike, sizes: int | Sequence[int], /, *, axis: int = 0) -> tupl
     """
     axis = _normal_axis("split", x, axis)
     total = x.shape[axis]
-    if isinstance(sizes, int):
+    if not isinstance(sizes, Sequence):
+        sizes = operator.index(sizes)
         if sizes <= 0:
             raise ShapeError(f"split: pieces of size {sizes}")
         sizes = [min(sizes, total - start) for start in range(0, total, sizes)] or [0]
@@ -149,7 +151,7 @@ def split(x: ArrayLike, sizes: int | Sequence[int], /, *, axis: int = 0) -> tupl
 
 def narrow(x: ArrayLike, axis: int, start: int, length: int) -> Tensor:
     """The slice of `length` from `start` along an axis."""
-    axis = _normal_axis("narrow", x, axis)
+    axis, start, length = _normal_axis("narrow", x, axis), operator.index(start), operator.index(length)
     begin = start + x.shape[axis] if start < 0 else start
     if not 0 <= begin <= begin + length <= x.shape[axis]:
         raise ShapeError(

@@ -5,35 +5,41 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from arraygrad.backends import Array
+from arraygrad.backends import Array, is_number
 from arraygrad.op import elementwise, general
-from arraygrad.ops.elementwise import exp_of_difference
-from arraygrad.ops.statistical import Axis, restore_axes
+from arraygrad.ops.statistical import Axis, reciprocal, reduced_axes, restore_axes, widened
 from arraygrad.tensor import ArrayLike
 
 
-def _shift(xp: Any, x: Array, axis: Axis) -> Array:
-    """The maximum where it is finite, else 0: subtracted before `exp`, so that nothing overflows."""
-    largest = xp.max(x, axis=axis, keepdims=True)
-    return xp.where(xp.isfinite(largest), largest, 0.0)
+def _shifted(xp: Any, x: Array, axis: Axis) -> tuple[Array, Array]:
+    """`x` minus its maximum, so that `exp` does not overflow, and the maximum, or 0 where it is infinite."""
+    is_empty = 0 in (x.shape[a] for a in reduced_axes(axis, x.ndim))
+    largest = xp.sum(x, axis=axis, keepdims=True) if is_empty else xp.max(x, axis=axis, keepdims=True)
+    shift = xp.where(xp.isfinite(largest), largest, 0.0)
+    return x - shift, shift
 
 
-def _logsumexp(xp: Any, x: Array, axis: Axis) -> Array:
-    shift = _shift(xp, x, axis)
-    total = xp.sum(xp.exp(x - shift), axis=axis, keepdims=True)
+def _log_of_sum(xp: Any, e: Array, axis: Axis) -> Array:
+    """The logarithm of a sum, -inf where that is 0."""
+    total = xp.sum(e, axis=axis, keepdims=True)
     is_zero = total == 0
-    return xp.where(is_zero, -xp.inf, xp.log(xp.where(is_zero, 1.0, total))) + shift
+    return xp.where(is_zero, -xp.inf, xp.log(xp.where(is_zero, 1.0, total)))
+
+
+def _softmax(xp: Any, x: Array, axis: Axis) -> Array:
+    e = xp.exp(_shifted(xp, x, axis)[0])
+    total = xp.sum(e, axis=axis, keepdims=True)
+    return e / xp.where(total == 0, 1.0, total)
 
 
 @general(
-    lambda g, xp, x, out, axis, keepdims: (
-        restore_axes(xp, g, x.shape, axis, keepdims)
-        * exp_of_difference(xp, x, restore_axes(xp, out, x.shape, axis, keepdims))
-    )
+    # Not exp(x - out): for large x, that is as inexact as out is.
+    lambda g, xp, x, axis, keepdims: restore_axes(xp, g, x.shape, axis, keepdims) * _softmax(xp, x, axis)
 )
 def logsumexp(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """`log(sum(exp(x)))` over axes, without overflow. Where all is -inf, the gradient is 0."""
-    result = _logsumexp(xp, x, axis)
+    shifted, shift = _shifted(xp, x, axis)
+    result = _log_of_sum(xp, xp.exp(shifted), axis) + shift
     if keepdims or not x.ndim:
         return result
     return xp.squeeze(result, axis=tuple(range(x.ndim)) if axis is None else axis)
@@ -47,16 +53,15 @@ def softmax(xp: Any, x: ArrayLike, /, *, axis: int = -1) -> Array:
     >>> ag.softmax(ag.tensor([0.0, 0.0]))
     tensor([0.5, 0.5], dtype=float64, device='cpu')
     """
-    e = xp.exp(x - _shift(xp, x, axis))
-    total = xp.sum(e, axis=axis, keepdims=True)
-    return e / xp.where(total == 0, 1.0, total)
+    return _softmax(xp, x, axis)
 
 
 @general(lambda g, xp, out, axis: g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True))
 def log_softmax(xp: Any, x: ArrayLike, /, *, axis: int = -1) -> Array:
     """`log(softmax(x))` along an axis, finite wherever `x` is."""
-    shifted = x - _shift(xp, x, axis)
-    return shifted - _logsumexp(xp, shifted, axis)
+    shifted, _ = _shifted(xp, x, axis)
+    total = _log_of_sum(xp, xp.exp(shifted), axis)
+    return shifted - xp.where(total == -xp.inf, 0.0, total)
 
 
 @general(lambda g, xp, logits, targets, axis, reduction: _cross_entropy_slope(g, xp, logits, targets, axis, reduction))
@@ -78,6 +83,8 @@ def cross_entropy(
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'reduction is "mean", "sum" or "none", not {reduction!r}')
+    if is_number(targets):
+        raise TypeError("targets must be an array of integers")
     if not -logits.ndim <= axis < logits.ndim:
         raise ValueError(f"axis {axis} is outside the logits")
     classes = logits.shape[axis]
@@ -88,8 +95,9 @@ def cross_entropy(
         raise TypeError("targets must be integers, the indices of classes")
     if xp.any((targets < 0) | (targets >= classes)):
         raise ValueError(f"a target is outside the {classes} classes")
-    picked = xp.take_along_axis(logits, xp.expand_dims(targets, axis=along), axis=along)
-    losses = xp.squeeze(_logsumexp(xp, logits, along) - picked, axis=along)
+    shifted, _ = _shifted(xp, logits, along)
+    picked = xp.take_along_axis(shifted, xp.expand_dims(targets, axis=along), axis=along)
+    losses = xp.squeeze(_log_of_sum(xp, xp.exp(shifted), along) - picked, axis=along)
     return losses if reduction == "none" else getattr(xp, reduction)(losses)
 
 
@@ -97,11 +105,11 @@ def _cross_entropy_slope(g: Array, xp: Any, logits: Array, targets: Array, axis:
     """Softmax minus one at the target, times the cotangent of each loss."""
     along = axis % logits.ndim
     ndim, classes = logits.ndim, logits.shape[along]
-    index = xp.arange(classes, dtype=targets.dtype, device=targets.device)
+    index = xp.arange(classes, dtype=xp.int64, device=targets.device)
     index = xp.reshape(index, (1,) * along + (classes,) + (1,) * (ndim - along - 1))
-    softmax = exp_of_difference(xp, logits, _logsumexp(xp, logits, along))
-    is_target = index == xp.expand_dims(targets, axis=along)
-    weight = g / targets.size if reduction == "mean" else g
+    softmax = _softmax(xp, logits, along)
+    is_target = index == xp.expand_dims(xp.astype(targets, xp.int64, copy=False), axis=along)
+    weight = g * reciprocal(math.prod(targets.shape)) if reduction == "mean" else g
     if reduction == "none":
         weight = xp.expand_dims(weight, axis=along)
     return weight * xp.where(is_target, softmax - 1.0, softmax)
@@ -110,9 +118,11 @@ def _cross_entropy_slope(g: Array, xp: Any, logits: Array, targets: Array, axis:
 @general(lambda g, xp, x, out, axis, eps: _standardize_slope(g, xp, x, out, axis, eps))
 def standardize(xp: Any, x: ArrayLike, /, *, axis: int | tuple[int, ...] = -1, eps: float = 1e-5) -> Array:
     """`(x - mean) / sqrt(var + eps)` over axes: the core of layer normalization."""
-    deviation = x - xp.mean(x, axis=axis, keepdims=True)
-    variance = xp.mean(deviation * deviation, axis=axis, keepdims=True)
-    return deviation / xp.sqrt(variance + eps)
+    return widened(xp, x, lambda x: (x - xp.mean(x, axis=axis, keepdims=True)) / _scale(xp, x, axis, eps))
+
+
+def _scale(xp: Any, x: Array, axis: Any, eps: float) -> Array:
+    return xp.sqrt(xp.var(x, axis=axis, keepdims=True) + eps)
 
 
 def _standardize_slope(g: Array, xp: Any, x: Array, out: Array, axis: Any, eps: float) -> Array:
@@ -121,7 +131,7 @@ def _standardize_slope(g: Array, xp: Any, x: Array, out: Array, axis: Any, eps: 
     def mean(values: Array) -> Array:
         return xp.mean(values, axis=axis, keepdims=True)
 
-    return (g - mean(g) - out * mean(g * out)) / xp.sqrt(xp.var(x, axis=axis, keepdims=True) + eps)
+    return (g - mean(g) - out * mean(g * out)) / widened(xp, x, lambda x: _scale(xp, x, axis, eps))
 
 
 @elementwise(lambda g, out: -0.5 * g * out * out * out)
@@ -137,10 +147,10 @@ def sigmoid(xp: Any, x: ArrayLike, /) -> Array:
     return xp.where(x >= 0, 1.0, e) / (1.0 + e)
 
 
-@elementwise(lambda g, xp, out: xp.where(out > 0, g, 0.0))
+@elementwise(lambda g, xp, out: xp.where(out <= 0, 0.0, g))
 def relu(xp: Any, x: ArrayLike, /) -> Array:
     """`max(x, 0)`. The gradient at 0 is 0."""
-    return xp.maximum(x, 0.0)
+    return xp.maximum(x, 0)
 
 
 @elementwise(lambda g, xp, x, approximate: g * _gelu_slope(xp, x, approximate))
@@ -159,16 +169,22 @@ def gelu(xp: Any, x: ArrayLike, /, *, approximate: str = "none") -> Array:
 _SCALE = math.sqrt(2.0 / math.pi)
 
 
+def _bounded(xp: Any, x: Array) -> Array:
+    """Beyond this the gate is 0 or 1 in every data type, and powers of `x` would overflow in some."""
+    return xp.clip(x, -40.0, 40.0)
+
+
 def _gelu_gate(xp: Any, x: Array, approximate: str) -> Array:
     if approximate == "none":
         return 0.5 * (1.0 + xp.erf(x / math.sqrt(2.0)))
     if approximate == "tanh":
+        x = _bounded(xp, x)
         return 0.5 * (1.0 + xp.tanh(_SCALE * (x + 0.044715 * x * x * x)))
     raise ValueError(f'approximate is "none" or "tanh", not {approximate!r}')
 
 
 def _gelu_slope(xp: Any, x: Array, approximate: str) -> Array:
-    gate = _gelu_gate(xp, x, approximate)
+    gate, x = _gelu_gate(xp, x, approximate), _bounded(xp, x)
     if approximate == "none":
         return gate + x * xp.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
     # gate = (1 + tanh(u)) / 2, whose slope is 2 gate (1 - gate) u'.

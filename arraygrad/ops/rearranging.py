@@ -116,7 +116,8 @@ def diff(
 ) -> Array:
     """Differences of neighbours along an axis, `n` times; with values put before and after, if given."""
     parts = [part for part in (prepend, x, append) if part is not None]
-    return xp.diff(xp.concat(parts, axis=axis) if len(parts) > 1 else x, axis=axis, n=n)
+    joined = xp.concat(parts, axis=axis)  # a copy, also if there is one part and nothing to subtract
+    return xp.diff(joined, axis=axis, n=n) if n else joined
 
 
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Tensor, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arraygrad.backends import Array, is_number
+from arraygrad.errors import DtypeError
 from arraygrad.op import constant, elementwise
 from arraygrad.tensor import ArrayLike
 
@@ -44,6 +45,7 @@ def where(xp: Any, condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Arr
 
     The branch that is not taken gets exact zeros, even where the cotangent is infinite or NaN.
     """
+    _check_boolean("where", xp, condition)
     if is_number(x1) and is_number(x2):  # the standard asks for one array at least
         x1 = xp.asarray(x1, device=condition.device)
     return xp.where(condition, x1, x2)
@@ -55,4 +57,11 @@ def where(xp: Any, condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Arr
 )
 def masked_fill(xp: Any, x: ArrayLike, mask: ArrayLike, value: ArrayLike, /) -> Array:
     """`x`, and `value` where the boolean `mask` holds."""
+    _check_boolean("masked_fill", xp, mask)
     return xp.where(mask, value, x)
+
+
+def _check_boolean(name: str, xp: Any, condition: Array) -> None:
+    if isinstance(condition, bool) or (not is_number(condition) and xp.isdtype(condition.dtype, "bool")):
+        return
+    raise DtypeError(f"{name} takes a boolean condition, got {getattr(condition, 'dtype', condition)}; compare first")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from arraygrad.backends import Array
@@ -28,6 +29,18 @@ def restore_axes(xp: Any, g: Array, shape: tuple[int, ...], axis: Axis, keepdims
     return xp.reshape(g, tuple(1 if a in axes else size for a, size in enumerate(shape)))
 
 
+def widened(xp: Any, x: Array, function: Callable[[Array], Array]) -> Array:
+    """`function(x)`, computed in float32 if `x` is float16: squares and partial sums overflow before the result."""
+    if getattr(x.dtype, "itemsize", 8) != 2 or not xp.isdtype(x.dtype, "real floating"):
+        return function(x)
+    return xp.astype(function(xp.astype(x, xp.float32)), x.dtype)
+
+
+def reciprocal(count: float) -> float:
+    """`1 / count`, NaN where nothing is left to divide by. To multiply by: in float16, `count` may be infinite."""
+    return 1.0 / count if count > 0 else math.nan
+
+
 def _count(shape: tuple[int, ...], axis: Axis) -> int:
     return math.prod(shape[a] for a in reduced_axes(axis, len(shape)))
 
@@ -40,12 +53,12 @@ def sum(xp: Any, x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepd
     >>> ag.sum(ag.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     tensor([4., 6.], dtype=float64, device='cpu')
     """
-    return xp.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return widened(xp, x, lambda x: xp.sum(x, axis=axis, dtype=dtype, keepdims=keepdims))
 
 
 @linear(
     lambda g, xp, x_shape, axis, keepdims: xp.broadcast_to(
-        restore_axes(xp, g / _count(x_shape, axis), x_shape, axis, keepdims), x_shape
+        restore_axes(xp, g * reciprocal(_count(x_shape, axis)), x_shape, axis, keepdims), x_shape
     )
 )
 def mean(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -80,7 +93,8 @@ def _product_of_others(xp: Any, x: Array, axes: tuple[int, ...]) -> Array:
 def share_of_extremes(g: Array, xp: Any, x: Array, out: Array, axis: Axis, keepdims: bool) -> Array:
     """Share `g` evenly among the elements that equal the reduction's result."""
     axes = reduced_axes(axis, x.ndim)
-    is_extreme = x == restore_axes(xp, out, x.shape, axis, keepdims)
+    extreme = restore_axes(xp, out, x.shape, axis, keepdims)
+    is_extreme = (x == extreme) | ((x != x) & (extreme != extreme))  # NaN, where there is one, was chosen
     count = xp.sum(xp.astype(is_extreme, g.dtype), axis=axes, keepdims=True)
     return xp.where(is_extreme, restore_axes(xp, g, x.shape, axis, keepdims) / count, 0.0)
 
@@ -104,25 +118,25 @@ def _deviation(xp: Any, x: Array, axis: Axis) -> Array:
 @general(
     lambda g, xp, x, axis, correction, keepdims: (
         restore_axes(xp, g, x.shape, axis, keepdims)
-        * (2.0 / (_count(x.shape, axis) - correction))
+        * (2.0 * reciprocal(_count(x.shape, axis) - correction))
         * _deviation(xp, x, axis)
     )
 )
 def var(xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Variance over axes: the sum of squared deviations divided by `count - correction`."""
-    return xp.var(x, axis=axis, correction=correction, keepdims=keepdims)
+    return widened(xp, x, lambda x: xp.var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 @general(
     lambda g, xp, x, out, axis, correction, keepdims: (
         restore_axes(xp, divide_or_zero(xp, g, out), x.shape, axis, keepdims)
-        * (1.0 / (_count(x.shape, axis) - correction))
+        * reciprocal(_count(x.shape, axis) - correction)
         * _deviation(xp, x, axis)
     )
 )
 def std(xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Standard deviation over axes. Where it is 0, so is the gradient."""
-    return xp.std(x, axis=axis, correction=correction, keepdims=keepdims)
+    return widened(xp, x, lambda x: xp.std(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 @linear(

@@ -849,7 +849,7 @@ SAVES = {
     "max": (ag.max, 1, "x1 out"),
     "var": (ag.var, 1, "x1"),
     "vector_norm": (ag.vector_norm, 1, "x1 out"),
-    "logsumexp": (ag.logsumexp, 1, "x1 out"),
+    "logsumexp": (ag.logsumexp, 1, "x1"),
     "cumulative_sum": (ag.cumulative_sum, 1, ""),
     "softmax": (ag.softmax, 1, "out"),
     "log_softmax": (ag.log_softmax, 1, "out"),
