@@ -94,9 +94,14 @@ def _count_dependencies(root: Node) -> dict[Node, _Shared]:
     while pending:
         node = pending.pop()
         if node.saved is None:
+            failure = (node.extras or {}).get("failure")
             raise GraphError(
                 f"Trying to backward through the graph a second time ({node.name}); "
-                "specify retain_graph=True in the first call to keep what it saved"
+                + (
+                    f"the first, which failed ({failure}), had run that node: run forward again"
+                    if failure
+                    else "specify retain_graph=True in the first call to keep what it saved"
+                )
             )
         if check:
             check_saved(node)
@@ -118,12 +123,16 @@ def run(root: Node, cotangent: Array, retain_graph: bool) -> None:
     shared = _count_dependencies(root)
     leaves: list[tuple[AccumulateGrad, Array]] = []
     retained: list[tuple[Tensor, Tensor | None]] = []
+    finished: list[FunctionNode] = []
     try:
         with contextlib.ExitStack() as scope:
-            _run_nodes(root, cotangent, shared, leaves, retained, retain_graph, scope)
-    except BaseException:
+            _run_nodes(root, cotangent, shared, leaves, retained, finished, retain_graph, scope)
+    except BaseException as error:
         for tensor, previous in reversed(retained):
             tensor._grad = previous
+        for node in finished:
+            if node.saved is None:
+                node.extras = (node.extras or {}) | {"failure": f"{type(error).__name__}: {error}"}
         raise
     for accumulator, grad in leaves:
         _accumulate(accumulator, grad)
@@ -135,12 +144,12 @@ def _run_nodes(
     shared: dict[Node, _Shared],
     leaves: list[tuple[AccumulateGrad, Array]],
     retained: list[tuple[Tensor, Tensor | None]],
+    finished: list[FunctionNode],
     retain_graph: bool,
     scope: contextlib.ExitStack,
 ) -> None:
     trace, anomaly = debug.trace_stream(), debug.is_anomaly_enabled()
     keep_saved = retain_graph or anomaly
-    finished: list[FunctionNode] = []
     ready: list[tuple[Node, Array | None]] = [(root, g)]
     g = None
     grads: Any = None
@@ -178,7 +187,7 @@ def _run_nodes(
                 grads = node.op.run(xp, g, saved, edges)
         if anomaly:
             debug.check_gradients(node, grads)
-            finished.append(node)
+        finished.append(node)
         if not keep_saved:
             node.saved = None
         saved = None

@@ -43,7 +43,8 @@ class FunctionNode:
     #: Of the output, hence of the cotangent that arrives.
     shape: tuple[int, ...]
     dtype: Any
-    #: Seldom needed: "retained" (weak references to tensors), "site" (file:line, in anomaly mode).
+    #: Seldom needed: "retained" (weak references to tensors), "site" (file:line, in anomaly mode),
+    #: "failure" (of the backward that released the node).
     extras: dict[str, Any] | None
 
     @property
