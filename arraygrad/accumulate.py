@@ -23,6 +23,15 @@ class Part:
         self.index, self.g = index, g
 
 
+class OutputPart:
+    """The cotangent of one of several outputs, on its way to the node that made them all."""
+
+    __slots__ = ("g", "position")
+
+    def __init__(self, position: int, g: Array) -> None:
+        self.position, self.g = position, g
+
+
 def sum_to_shape(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
     """Sum `g` over the axes along which `shape` was broadcast; `g` itself where there are none."""
     if g.shape == shape:

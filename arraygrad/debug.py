@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from arraygrad.accumulate import Part
+from arraygrad.accumulate import OutputPart, Part
 from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import GraphError, format_shape, user_location
-from arraygrad.node import AccumulateGrad, FunctionNode
+from arraygrad.node import OUTPUT, AccumulateGrad, FunctionNode, made_by
 
 if TYPE_CHECKING:
     from arraygrad.op import Op
@@ -49,6 +49,13 @@ def trace_stream() -> TextIO | None:
 
 def trace_node(stream: TextIO, node: FunctionNode | AccumulateGrad, g: Array) -> None:
     """Print one node with the shape and the norm of what it received."""
+    if type(node) is FunctionNode and node.op is OUTPUT:
+        return
+    if type(g) is list:  # the cotangents of several outputs
+        for part in g:
+            if part is not None:
+                trace_node(stream, node, part)
+        return
     xp = namespaces[type(g)]
     size = xp.abs(g)  # of complex numbers too, and in a type that has room for the sum
     size = xp.astype(size, xp.float64, copy=False)
@@ -121,7 +128,7 @@ def check_forward(op: Op, operands: Sequence[Any], result: Array) -> None:
 def check_gradients(node: FunctionNode, grads: Sequence[Any]) -> None:
     """Refuse a NaN that a rule has returned."""
     for grad in grads:
-        array = grad.g if type(grad) is Part else grad
+        array = grad.g if type(grad) in (Part, OutputPart) else grad
         if array is None:
             continue
         xp = namespaces.get(type(array), NUMPY)  # NumPy's functions of 0-d arrays return scalars
@@ -149,7 +156,7 @@ def graph_dot(tensor: Tensor) -> str:
       n1 -> n2 [label="[2]"]
     }
     """
-    root = tensor._node
+    root = tensor.grad_fn or tensor._node
     if root is None:
         raise GraphError("graph_dot needs a tensor that requires grad")
     names = {root: "n0"}
@@ -160,10 +167,13 @@ def graph_dot(tensor: Tensor) -> str:
         for edge in node.edges:
             if edge is None:
                 continue
+            shape = edge.shape
+            if type(edge) is FunctionNode:
+                edge = made_by(edge)  # drawn in its place
             if edge not in names:
                 names[edge] = f"n{len(names)}"
                 pending.append(edge)
-            edges.append(f'  {names[node]} -> {names[edge]} [label="{format_shape(edge.shape)}"]')
+            edges.append(f'  {names[node]} -> {names[edge]} [label="{format_shape(shape)}"]')
     nodes = [
         f'  {name} [label="{node.name} {format_shape(node.shape)}", shape=box]'
         if type(node) is AccumulateGrad

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from arraygrad import debug
-from arraygrad.accumulate import FRESH, Buffer, Part, fit, getrefcount
+from arraygrad.accumulate import FRESH, Buffer, OutputPart, Part, fit, getrefcount
 from arraygrad.backends import (
     NUMPY,
     Array,
@@ -161,9 +161,11 @@ def _run_nodes(
     while ready:
         node, g = ready.pop()
         if g is not None and (type(g) is not array_type or several_devices):
-            array_type, xp = type(g), namespaces[type(g)]
+            array = next(part for part in g if part is not None) if type(g) is list else g
+            array_type, xp = type(array), namespaces[type(array)]
             scope.close()
-            scope.enter_context(xp.scope(xp.device(g)))
+            scope.enter_context(xp.scope(xp.device(array)))
+            del array  # or it would count as an owner of what a leaf receives
         if trace is not None and g is not None:
             debug.trace_node(trace, node, g)
         if isinstance(node, AccumulateGrad):
@@ -233,9 +235,16 @@ def _position(grads: Sequence[Any], grad: Any) -> int:
     return next(position for position, candidate in enumerate(grads) if candidate is grad)
 
 
-def _lift(xp: Backend, node: FunctionNode, edge: Node, grad: Any, grads: Sequence[Any], buffer: _Shared | None) -> Any:
+def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence[Any], buffer: _Shared | None) -> Any:
     """Turn what a rule returned into an array for `edge`; None if the buffer has taken it already."""
     if grad is None:
+        return None
+    if type(grad) is OutputPart:
+        parts = [None] * len(edge.op.outputs._fields) if buffer is None or buffer.array is None else buffer.array
+        parts[grad.position] = grad.g
+        if buffer is None:
+            return parts
+        buffer.array = parts
         return None
     position = _position(grads, grad)
     if type(grad) is Part:

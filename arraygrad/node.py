@@ -22,12 +22,28 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from arraygrad.accumulate import OutputPart
 from arraygrad.backends import Array
 from arraygrad.errors import VersionError
 
 if TYPE_CHECKING:
     from arraygrad.op import Op
     from arraygrad.tensor import Tensor
+
+
+class _Output:
+    """The `op` of a node that stands for one of several outputs: hands its cotangent to the node of them all."""
+
+    kind, broadcasts, is_holomorphic = "general", False, False
+
+    @staticmethod
+    def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[OutputPart]:
+        """Say which of the outputs `g` belongs to."""
+        ((position,),) = saved
+        return (OutputPart(position, g),)
+
+
+OUTPUT: Any = _Output()
 
 
 class FunctionNode:
@@ -50,15 +66,36 @@ class FunctionNode:
     @property
     def name(self) -> str:
         """The operation's name as in `MultiplyBackward`."""
-        return self.op.node_name
+        return made_by(self).op.node_name
 
     @property
     def next_functions(self) -> tuple[tuple[FunctionNode | AccumulateGrad | None, int], ...]:
         """The nodes that receive the gradient of each input, with the index of their output."""
-        return tuple((edge, 0) for edge in self.edges)
+        return tuple(
+            (made_by(edge), edge.saved[0][0] if edge.saved else 0)
+            if type(edge) is FunctionNode and edge.op is OUTPUT
+            else (edge, 0)
+            for edge in made_by(self).edges
+        )
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def made_by(node: FunctionNode) -> FunctionNode:
+    """The node of the operation: where it has several outputs, each has a node of its own before it."""
+    if node.op is OUTPUT:
+        made: Any = node.edges[0]
+        return made
+    return node
+
+
+def output_node(parent: FunctionNode, position: int, array: Array) -> FunctionNode:
+    """Make the node of one of several outputs."""
+    node = FunctionNode()
+    node.op, node.edges, node.saved, node.extras = OUTPUT, (parent,), ((position,),), None
+    node.shape, node.dtype = array.shape, array.dtype
+    return node
 
 
 class AccumulateGrad:

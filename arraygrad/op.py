@@ -69,6 +69,8 @@ class Op:
     broadcasts: bool
     is_view: bool
     is_holomorphic: bool
+    #: The named tuple class of several outputs.
+    outputs: Any
     node_name: str = ""
     run: Callable[..., Sequence[Any]] = field(default=lambda xp, g, saved, edges: ())
 
@@ -104,9 +106,27 @@ def multilinear(*rules: Callable[..., Any], is_holomorphic: bool = True, **named
     return _declare("multilinear", rules, named, broadcasts=True, is_holomorphic=is_holomorphic)
 
 
-def general(*rules: Callable[..., Any], is_view: bool = False, is_holomorphic: bool = True) -> Declare:
-    """Declare an operation of no simpler kind."""
-    return _declare("general", rules, {}, is_view=is_view, is_holomorphic=is_holomorphic)
+def general(
+    *rules: Callable[..., Any],
+    is_view: bool = False,
+    is_holomorphic: bool = True,
+    broadcasts: bool = False,
+    outputs: Any = None,
+) -> Declare:
+    """Declare an operation of no simpler kind.
+
+    `outputs`: a class made by NamedTuple, where there are several. A rule's `g` is then a list with the
+    cotangent of each, None where none came, and it may ask for an output by its name.
+    """
+    return _declare(
+        "general",
+        rules,
+        {},
+        is_view=is_view,
+        is_holomorphic=is_holomorphic,
+        broadcasts=broadcasts,
+        outputs=outputs,
+    )
 
 
 def constant(forward: Callable[Concatenate[Any, P], Array], /) -> Callable[P, Tensor]:
@@ -122,6 +142,7 @@ def _declare(
     broadcasts: bool = False,
     is_view: bool = False,
     is_holomorphic: bool = True,
+    outputs: Any = None,
 ) -> Declare:
     def declare(forward: Callable[Concatenate[Any, P], Array]) -> Callable[P, Tensor]:
         signature = inspect.signature(forward)
@@ -141,15 +162,21 @@ def _declare(
             forward=forward,
             signature=signature.replace(parameters=parameters, return_annotation="Tensor"),
             inputs=inputs,
-            rules={key: _rule(name, rule, [p.name for p in parameters]) for key, rule in rule_of.items()},
+            rules={key: _rule(name, rule, [p.name for p in parameters], outputs) for key, rule in rule_of.items()},
             broadcasts=broadcasts,
             is_view=is_view,
-            is_holomorphic=is_holomorphic,
+            is_holomorphic=is_holomorphic and outputs is None,
+            outputs=outputs,
             node_name="".join(part.capitalize() for part in name.split("_")) + "Backward",
         )
         op.run = _runner(op)
         OPS[name] = op
-        simple = len(positional) == len(inputs) == len(parameters) and not is_view and len(rules) in (len(inputs), 0)
+        simple = (
+            len(positional) == len(inputs) == len(parameters)
+            and not is_view
+            and outputs is None
+            and len(rules) in (len(inputs), 0)
+        )
         make = {1: record.unary, 2: record.binary}.get(len(positional), record.generic) if simple else record.generic
         call = make(op)
         functools.update_wrapper(call, forward)
@@ -170,10 +197,14 @@ def operator(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return method, lambda self, other: method(other, self)
 
 
-def _rule(op: str, function: Callable[..., Any], parameters: list[str]) -> Rule:
+def _rule(op: str, function: Callable[..., Any], parameters: list[str], outputs: Any) -> Rule:
     """Take a rule apart; whatever it asks for must exist."""
     g, *names = inspect.signature(function).parameters
-    known = {"out", *parameters, *(f"{p}_{fact}" for p in parameters for fact in ("shape", "dtype", "device"))}
+    known = {
+        *(("out",) if outputs is None else outputs._fields),
+        *parameters,
+        *(f"{p}_{fact}" for p in parameters for fact in ("shape", "dtype", "device")),
+    }
     wants_xp = names[:1] == ["xp"]
     names = names[wants_xp:]
     if g != "g" or not known.issuperset(names):

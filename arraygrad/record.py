@@ -24,7 +24,7 @@ from arraygrad.backends import (
 )
 from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape, user_location
 from arraygrad.modes import grad_enabled
-from arraygrad.node import FunctionNode, box_of, storage_of
+from arraygrad.node import FunctionNode, box_of, output_node, storage_of
 from arraygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -231,6 +231,8 @@ def generic(op: Op) -> Callable[..., Tensor]:
                 result = forward(xp, *raw[:positional], **keyword_values)
         except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise _explain(op, error, operands) from error
+        if op.outputs is not None:
+            return _wrap_several(op, xp, result, operands, [values[i] for i in rules_at], values)
         if type(result) not in namespaces:
             result = _lift(op, xp, result)
         if forward_check is not None:
@@ -258,7 +260,29 @@ def generic(op: Op) -> Callable[..., Tensor]:
     return call
 
 
-def _saver(op: Op) -> Callable[[Sequence[Any], Sequence[Any], Tensor], tuple[Any, ...]]:
+def _wrap_several(
+    op: Op, xp: Backend, results: Any, operands: Sequence[Any], candidates: Sequence[Any], values: Sequence[Any]
+) -> Any:
+    """The tensors of several results, each with a node of its own before the one of the operation."""
+    arrays = [result if type(result) in namespaces else _lift(op, xp, result) for result in results]
+    if forward_check is not None:
+        for array in arrays:
+            forward_check(op, operands, array)
+    out = op.outputs(*map(Tensor, arrays))
+    edges = tuple([value._node if type(value) is Tensor else None for value in candidates])
+    if edges.count(None) < len(edges) and grad_enabled():
+        node = _new_node(FunctionNode)
+        node.op, node.edges = op, edges
+        node.shape, node.dtype = arrays[0].shape, arrays[0].dtype
+        node.extras = None if forward_check is None else {"site": user_location()}
+        node.saved = _saver(op)(edges, values, out)
+        for position, tensor in enumerate(out):
+            if _is_floating(tensor.array):
+                tensor._node = output_node(node, position, tensor.array)
+    return out
+
+
+def _saver(op: Op) -> Callable[[Sequence[Any], Sequence[Any], Any], tuple[Any, ...]]:
     """Make the function that collects what the rules of the inputs that require grad ask for."""
     plan = [(i, _box_maker(op, name)) for i, rule in enumerate(op.rules.values()) for name in rule.names]
     if len(op.rules) == 1:
@@ -267,10 +291,13 @@ def _saver(op: Op) -> Callable[[Sequence[Any], Sequence[Any], Tensor], tuple[Any
     return lambda edges, values, out: tuple([None if edges[i] is None else make(values, out) for i, make in plan])
 
 
-def _box_maker(op: Op, name: str) -> Callable[[Sequence[Any], Tensor], Any]:
+def _box_maker(op: Op, name: str) -> Callable[[Sequence[Any], Any], Any]:
     """Make the function that makes the box of one name: a list for what can be written to, else a tuple."""
     if name == "out":
         return lambda values, out: box_of(out)
+    if op.outputs is not None and name in op.outputs._fields:
+        k = op.outputs._fields.index(name)
+        return lambda values, out: box_of(out[k])
     names = list(op.signature.parameters)
     if name in op.inputs:
         i = names.index(name)

@@ -11,7 +11,7 @@ from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import DeviceError, DtypeError, GraphError, ShapeError, format_shape
 from arraygrad.methods import ArrayMethods
-from arraygrad.node import AccumulateGrad, FunctionNode, Storage, storage_of
+from arraygrad.node import AccumulateGrad, FunctionNode, Storage, made_by, storage_of
 
 #: What stands wherever a tensor is expected: a Tensor, a raw array, a Python or NumPy number. The note
 #: lets a declaration find its array inputs, however the annotation is written down.
@@ -155,7 +155,7 @@ class Tensor(ArrayMethods):
     def grad_fn(self) -> FunctionNode | None:
         """The node that made this tensor, None for a leaf. It has `name` and `next_functions`."""
         node = self._node
-        return node if type(node) is FunctionNode else None
+        return made_by(node) if type(node) is FunctionNode else None
 
     @property
     def is_leaf(self) -> bool:
