@@ -47,6 +47,7 @@ from arraygrad.ops.creation import (
     empty,
     empty_like,
     eye,
+    from_dlpack,
     full,
     full_like,
     linspace,
@@ -163,7 +164,11 @@ from arraygrad.ops.utility import broadcast_shapes, can_cast, finfo, iinfo, isdt
 from arraygrad.ops.linalg import matmul, vector_norm
 from arraygrad.ops.nn import cross_entropy, gelu, log_softmax, logsumexp, relu, rsqrt, sigmoid, softmax, standardize
 
+from arraygrad import fft  # isort: skip  extensions of the standard
+from arraygrad.inspection import __array_namespace_info__  # isort: skip
+
 __version__ = "0.1.0"
+__array_api_version__ = "2025.12"
 
 __all__ = [
     "ArraygradError",
@@ -177,6 +182,8 @@ __all__ = [
     "ShapeError",
     "Tensor",
     "VersionError",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
     "abs",
     "acos",
@@ -232,6 +239,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "finfo",
     "flip",
     "float16",
@@ -239,6 +247,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "from_dlpack",
     "full",
     "full_like",
     "gelu",

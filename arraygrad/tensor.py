@@ -229,6 +229,23 @@ class Tensor(ArrayMethods):
             raise DtypeError(f"to() takes a device ('cpu', 'cuda', 'cuda:1') or a data type, got {target!r}") from None
         return self if dtype == self.dtype else ops.astype(self, dtype, copy=False)
 
+    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
+        """The standard's method: `to(device)`."""
+        return self.to(device)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+            raise ShapeError(f"arraygrad implements the array API standard up to 2025.12, not {api_version}")
+        return ops
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.requires_grad:
+            raise GraphError("an export by DLPack would lose the history of a tensor that requires grad; detach() it")
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
     def numpy(self) -> Any:
         """Return the NumPy array, which shares its memory with the tensor.
 

@@ -523,6 +523,94 @@ ROWS: list[Row] = [
             "broadcast": (X23, np.array([[2, 2]])),
         },
     ),
+    # ---- Fourier transforms
+    *[
+        op(
+            name,
+            getattr(np.fft, name),
+            {
+                "1-D": (draw_complex((5,)),),
+                "axis=0": ((draw_complex((4, 3)),), {"axis": 0}),
+                "longer": ((draw_complex((2, 3)),), {"n": 5, "norm": "ortho"}),
+                "shorter": ((draw_complex((2, 5)),), {"n": 3, "norm": "forward"}),
+            },
+            function=getattr(ag.fft, name),
+        )
+        for name in ("fft", "ifft")
+    ],
+    *[
+        op(
+            name,
+            getattr(np.fft, name),
+            {
+                "even": (draw((6,)),),
+                "odd": ((draw((5, 2)),), {"axis": 0}),
+                "longer": ((draw((2, 3)),), {"n": 6, "norm": "ortho"}),
+                "shorter": ((draw((2, 5)),), {"n": 4, "norm": "forward"}),
+                "one": (draw((2, 1)),),
+            },
+            function=getattr(ag.fft, name),
+        )
+        for name in ("rfft", "ihfft")
+    ],
+    *[
+        op(
+            name,
+            getattr(np.fft, name),
+            {
+                "default": (draw_complex((4,)),),
+                "odd": ((draw_complex((4, 2)),), {"n": 7, "axis": 0}),
+                "longer": ((draw_complex((2, 3)),), {"n": 8, "norm": "ortho"}),
+                "shorter": ((draw_complex((2, 5)),), {"n": 4, "norm": "forward"}),
+                "two": ((draw_complex((2, 2)),), {"n": 2}),
+                "one": ((draw_complex((2, 2)),), {"n": 1}),
+            },
+            function=getattr(ag.fft, name),
+        )
+        for name in ("irfft", "hfft")
+    ],
+    *[
+        op(
+            name,
+            getattr(np.fft, name),
+            {
+                "all": (draw_complex((3, 4)),),
+                "axes": ((draw_complex((2, 3, 4)),), {"axes": (0, 2), "norm": "ortho"}),
+                "s": ((draw_complex((2, 3, 4)),), {"s": (2, 5), "axes": (1, 2), "norm": "forward"}),
+            },
+            function=getattr(ag.fft, name),
+        )
+        for name in ("fftn", "ifftn")
+    ],
+    op(
+        "rfftn",
+        np.fft.rfftn,
+        {
+            "all": (draw((3, 4)),),
+            "axes": ((draw((4, 3, 2)),), {"axes": (2, 0), "norm": "ortho"}),
+            "s": ((draw((2, 3, 4)),), {"s": (2, 5), "axes": (1, 2), "norm": "forward"}),
+        },
+        function=ag.fft.rfftn,
+    ),
+    op(
+        "irfftn",
+        np.fft.irfftn,
+        {
+            "all": (draw_complex((3, 4)),),
+            "axes": ((draw_complex((4, 3, 2)),), {"axes": (2, 0), "norm": "ortho"}),
+            "s": ((draw_complex((2, 3, 4)),), {"s": (2, 5), "axes": (1, 2), "norm": "forward"}),
+        },
+        function=ag.fft.irfftn,
+    ),
+    *[
+        op(
+            name,
+            getattr(np.fft, name),
+            {"all": (draw((3, 4)),), "axes": ((draw((3, 4)),), {"axes": 1}), "complex": (draw_complex((5,)),)},
+            function=getattr(ag.fft, name),
+        )
+        for name in ("fftshift", "ifftshift")
+    ],
     # ---- without a gradient
     *[unary(name, away_from=[-1.5, -1, -0.5, 0, 0.5, 1, 1.5], has_gradient=False) for name in ("ceil", "floor", "round", "trunc", "sign")],
     *[unary(name, has_gradient=False) for name in ("isfinite", "isinf", "isnan", "signbit")],

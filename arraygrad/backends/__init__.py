@@ -8,9 +8,10 @@ in this folder alone, CuPy and array-api-strict only once an array or a device n
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from arraygrad.errors import DeviceError, DtypeError
@@ -58,6 +59,10 @@ class Backend:
         Raises:
             DeviceError: there is no such device.
         """
+        raise NotImplementedError
+
+    def devices(self) -> tuple[str, ...]:
+        """Name all devices of this library."""
         raise NotImplementedError
 
     def scope(self, device: str) -> contextlib.AbstractContextManager[Any]:
@@ -126,9 +131,46 @@ class Backend:
 
     # Special functions
 
-    def erf(self, x: Array, /) -> Array:
-        """The error function."""
+    @functools.cached_property
+    def special(self) -> Special:
+        """The special functions by SciPy's names: `xp.special.gammaln(x)`."""
+        return Special(self)
+
+    def special_function(self, name: str) -> Callable[..., Any]:
+        """The kernel `name` for this library's arrays and Python's numbers; the data type is what it likes.
+
+        Raises:
+            DeviceError: what has it is not installed, or has it not.
+        """
         raise NotImplementedError
+
+
+class Special:
+    """The special functions of a backend, each found when it is first asked for, so that SciPy is not imported before.
+
+    Results have the data type of the floating point arrays among the arguments: float32 stays float32,
+    float16 stays float16, and the integers of a shape parameter change nothing.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def __getattr__(self, name: str) -> Callable[..., Array]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        xp = self._backend
+        kernel = xp.special_function(name)
+
+        def function(*args: Any) -> Array:
+            dtypes = [arg.dtype for arg in args if isinstance(arg, xp.array_type)]
+            if not xp.complex_dtypes.isdisjoint(dtypes):
+                raise DtypeError(f"{name} of complex numbers is not supported; it takes real ones")
+            floats = [dtype for dtype in dtypes if xp.numpy_dtype(dtype).kind == "f"]
+            result = xp.lift(kernel(*args))
+            return xp.astype(result, xp.result_type(*floats), copy=False) if floats else result
+
+        setattr(self, name, function)
+        return function
 
 
 def full_index(index: Any) -> tuple[Any, ...]:

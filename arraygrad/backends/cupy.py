@@ -7,6 +7,7 @@ backward of an operation run inside `scope`, the device of their operands.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -44,6 +45,9 @@ class CupyBackend(Backend):
         if number and not (number.isdecimal() and int(number) < count):
             raise DeviceError(f"unknown device {device!r}; there are {count} GPUs, 'cuda:0' the first")
         return f"cuda:{number or cupy.cuda.Device().id}"
+
+    def devices(self) -> tuple[str, ...]:
+        return tuple(f"cuda:{number}" for number in range(cupy.cuda.runtime.getDeviceCount()))
 
     def scope(self, device: str) -> contextlib.AbstractContextManager[Any]:
         scope: contextlib.AbstractContextManager[Any] = cupy.cuda.Device(int(device.partition(":")[2]))
@@ -86,10 +90,17 @@ class CupyBackend(Backend):
         self.add_at(result, index, g)
         return result
 
-    def erf(self, x: Array, /) -> Array:
-        from cupyx.scipy.special import erf
+    def special_function(self, name: str) -> Callable[..., Any]:
+        import cupyx.scipy.special
 
-        return erf(x)
+        kernel: Callable[..., Any] | None = getattr(cupyx.scipy.special, name, None)
+        if kernel is None:
+            raise DeviceError(f"CuPy {cupy.__version__} has no {name}; move the arrays with to('cpu') first")
+        if name == "zeta":
+            return lambda x, q=1.0: kernel(x, q)  # Riemann's is Hurwitz's at 1; for CuPy q is not optional
+        if name == "polygamma":
+            return lambda n, x: kernel(cupy.asarray(n), cupy.asarray(x))  # it takes no numbers
+        return kernel
 
 
 BACKEND = CupyBackend()

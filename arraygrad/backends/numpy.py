@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,9 @@ class NumpyBackend(Backend):
 
     def device_name(self, device: str) -> str:
         return "cpu"
+
+    def devices(self) -> tuple[str, ...]:
+        return ("cpu",)
 
     def dtype(self, dtype: Any) -> Any:
         try:
@@ -108,14 +112,16 @@ class NumpyBackend(Backend):
             self.add_at(result, index, g)
         return result
 
-    def erf(self, x: Array, /) -> Array:
+    def special_function(self, name: str) -> Callable[..., Any]:
         try:
-            from scipy.special import erf
+            import scipy.special
         except ModuleNotFoundError as error:
+            advice = ' (gelu does without: approximate="tanh")' if name == "erf" else ""
             raise DeviceError(
-                "gelu on 'cpu' needs SciPy's erf: pip install 'arraygrad[special]', or use approximate=\"tanh\""
+                f"{name} on 'cpu' needs SciPy: pip install 'arraygrad[special]'{advice}"
             ) from error
-        return erf(x).astype(x.dtype, copy=False)  # of float16 SciPy makes another type
+        kernel: Callable[..., Any] = getattr(scipy.special, name)
+        return kernel
 
 
 def _no_repeats(index: tuple[Any, ...]) -> bool:

@@ -2,11 +2,12 @@
 
 Its second device refuses to meet the first and to become a NumPy array, as a GPU's arrays do. What it
 refuses because the standard does not promise it, but NumPy and CuPy give (NumPy's indexing, scatter-add,
-erf), is computed here on the NumPy array inside, so that formulas prove themselves with the rest.
+special functions), is computed here on the NumPy array inside, so that formulas prove themselves with the rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import array_api_strict as strict
@@ -36,6 +37,9 @@ class StrictBackend(Backend):
     def device_name(self, device: str) -> str:
         self.creation_device(device)
         return device
+
+    def devices(self) -> tuple[str, ...]:
+        return ("strict", "strict:device1", "strict:device2")
 
     def creation_device(self, device: str) -> Any:
         try:
@@ -81,8 +85,14 @@ class StrictBackend(Backend):
     def scatter(self, g: Array, index: Any, shape: tuple[int, ...], /) -> Array:
         return self._wrap(NUMPY.scatter(g._array, self._inner_index(g, index), shape), g)
 
-    def erf(self, x: Array, /) -> Array:
-        return self._wrap(np.asarray(NUMPY.erf(x._array)), x)
+    def special_function(self, name: str) -> Callable[..., Any]:
+        kernel = NUMPY.special_function(name)
+
+        def function(*args: Any) -> Array:
+            like = next(arg for arg in args if is_array(arg))
+            return self._wrap(np.asarray(kernel(*(arg._array if is_array(arg) else arg for arg in args))), like)
+
+        return function
 
     def _wrap(self, inner: Array, like: Array) -> Array:
         return self.array_type._new(inner, device=like.device)  # shares memory

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, Backend, is_array, move, namespaces
-from arraygrad.errors import DtypeError, ShapeError
-from arraygrad.ops.manipulation import astype, to_device
+from arraygrad.errors import DtypeError, ShapeError, format_shape
+from arraygrad.ops.manipulation import astype, broadcast_to, stack, to_device
+from arraygrad.ops.manipulation import copy as copy_of
 from arraygrad.tensor import ArrayLike, Tensor
 
 
@@ -33,6 +35,8 @@ def tensor(obj: Any, *, dtype: Any = None, device: str | None = None, requires_g
             if dtype is not None and moved.dtype != xp.dtype(dtype):
                 moved = xp.astype(moved, xp.dtype(dtype))
             result = xp.copy(moved) if moved is array else moved
+    elif _holds_tensors(obj):
+        result = asarray(obj, dtype=dtype, device=device).array
     else:
         result = _from_host(obj, dtype, device)
     return Tensor(result).requires_grad_(requires_grad)
@@ -48,12 +52,16 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: 
     >>> x = np.zeros(2)
     >>> ag.asarray(x).array is x
     True
+
+    Nested sequences may hold tensors; their history is kept.
     """
     if type(obj) is Tensor:
         source = obj
     elif is_array(obj):
         _check_dtype(obj)
         source = Tensor(obj)
+    elif _holds_tensors(obj):
+        source = stack([asarray(item, dtype=dtype, device=device) for item in obj])
     elif copy is False:
         raise ShapeError(f"asarray: a {type(obj).__name__} cannot become a tensor without a copy")
     else:
@@ -71,6 +79,20 @@ def _check_dtype(array: Array) -> None:
     NUMPY.dtype(xp.numpy_dtype(array.dtype))  # refuses text, objects and dates
 
 
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """Make a tensor of another library's array, sharing memory where it can, without the other's history."""
+    if type(x) is Tensor:
+        return asarray(x.detach(), device=device, copy=copy)
+    kind = x.__dlpack_device__()[0]
+    xp = NUMPY if kind == 1 else backends.for_device("cuda")  # 1: DLPack's number of a CPU
+    result = Tensor(xp.from_dlpack(x))
+    return asarray(result, device=device, copy=copy)
+
+
+def _holds_tensors(obj: Any) -> bool:
+    return isinstance(obj, list | tuple) and any(type(item) is Tensor or _holds_tensors(item) for item in obj)
+
+
 def _from_host(obj: Any, dtype: Any, device: str | None) -> Array:
     if isinstance(obj, str | bytes) or obj is None:
         raise DtypeError(f"cannot make a tensor of {type(obj).__name__}")
@@ -85,7 +107,7 @@ def _create(name: str, device: str | None, dtype: Any, *args: Any, **kwargs: Any
     device = xp.device_name(device)
     with xp.scope(device):
         return Tensor(
-            getattr(xp, name)(
+            operator.attrgetter(name)(xp)(
                 *args,
                 dtype=None if dtype is None else xp.dtype(dtype),
                 device=xp.creation_device(device),
@@ -106,6 +128,13 @@ def _create_like(name: str, x: ArrayLike, device: str | None, dtype: Any, *args:
     )
 
 
+def _filled(value: Tensor, shape: tuple[int, ...], dtype: Any, device: str | None) -> Tensor:
+    if value.ndim:
+        raise ShapeError(f"a fill value is a number or a 0-d tensor, got shape {format_shape(value.shape)}")
+    value = value if device is None else to_device(value, device)
+    return copy_of(broadcast_to(value if dtype is None else astype(value, dtype), shape))
+
+
 def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Zeros, float64 unless told otherwise."""
     return _create("zeros", device, dtype, shape)
@@ -116,8 +145,15 @@ def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: str | None 
     return _create("ones", device, dtype, shape)
 
 
-def full(shape: int | tuple[int, ...], fill_value: complex, *, dtype: Any = None, device: str | None = None) -> Tensor:
-    """One number everywhere; its data type follows the number unless told otherwise."""
+def full(
+    shape: int | tuple[int, ...], fill_value: ArrayLike, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """One number everywhere; its data type follows the number unless told otherwise.
+
+    A tensor as `fill_value` keeps its history.
+    """
+    if type(fill_value) is Tensor:
+        return _filled(fill_value, (shape,) if isinstance(shape, int) else tuple(shape), dtype, device)
     return _create("full", device, dtype, shape, fill_value)
 
 
@@ -136,8 +172,8 @@ def arange(
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: ArrayLike,
+    stop: ArrayLike,
     /,
     num: int,
     *,
@@ -145,7 +181,12 @@ def linspace(
     device: str | None = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` numbers at equal distances from `start` to `stop`."""
+    """`num` numbers at equal distances from `start` to `stop`, which may be tensors and keep their history."""
+    if type(start) is Tensor or type(stop) is Tensor:
+        like = start if type(start) is Tensor else stop
+        device = like.device if device is None else device
+        part = linspace(0.0, 1.0, num, dtype=like.dtype if dtype is None else dtype, device=device, endpoint=endpoint)
+        return start * (1.0 - part) + stop * part
     return _create("linspace", device, dtype, start, stop, num, endpoint=endpoint)
 
 
@@ -169,6 +210,11 @@ def ones_like(x: ArrayLike, /, *, dtype: Any = None, device: str | None = None) 
     return _create_like("ones", x, device, dtype)
 
 
-def full_like(x: ArrayLike, /, fill_value: complex, *, dtype: Any = None, device: str | None = None) -> Tensor:
-    """One number everywhere, in the shape, data type and device of `x`."""
+def full_like(x: ArrayLike, /, fill_value: ArrayLike, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """One number everywhere, in the shape, data type and device of `x`. A tensor keeps its history."""
+    if type(fill_value) is Tensor:
+        array = x.array if type(x) is Tensor else x
+        xp = namespaces[type(array)]
+        dtype = xp.numpy_dtype(array.dtype) if dtype is None else dtype
+        return _filled(fill_value, array.shape, dtype, xp.device(array) if device is None else device)
     return _create_like("full", x, device, dtype, fill_value)

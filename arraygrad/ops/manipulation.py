@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from arraygrad import accumulate, backends
-from arraygrad.backends import Array
-from arraygrad.errors import ShapeError, format_shape
+from arraygrad.backends import NUMPY, Array, is_complex
+from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.op import linear
 from arraygrad.ops.indexing import getitem
 from arraygrad.tensor import ArrayLike, Tensor
@@ -178,9 +178,20 @@ def copy(xp: Any, x: ArrayLike, /) -> Array:
 
 
 @linear(lambda g: g, is_view=True)
-def astype(xp: Any, x: ArrayLike, dtype: Any, /, *, copy: bool = True) -> Array:
-    """Convert to a data type; the gradient is converted back. Integers and booleans have no gradient."""
-    return xp.astype(x, xp.dtype(dtype), copy=copy)
+def _astype(xp: Any, x: ArrayLike, dtype: Any, /, *, copy: bool = True) -> Array:
+    return xp.astype(x, dtype, copy=copy)
+
+
+def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
+    """Convert to a data type, and copy to a device if one is named; the gradient is converted back.
+
+    From complex to real numbers it is refused, since the imaginary part would be lost: take `real`.
+    Integers and booleans have no gradient.
+    """
+    if is_complex(x) and not NUMPY.isdtype(NUMPY.dtype(dtype), ("complex floating", "bool")):
+        raise DtypeError(f"astype: complex numbers do not convert to {NUMPY.dtype(dtype)}; take real(x) first")
+    result = _astype(x, dtype, copy=copy)
+    return result if device is None else to_device(result, device)
 
 
 @linear(lambda g, x_device: backends.move(g, x_device), is_view=True)
