@@ -161,10 +161,10 @@ from arraygrad.ops.sorting import (
     unique_values,
 )
 from arraygrad.ops.utility import broadcast_shapes, can_cast, finfo, iinfo, isdtype, result_type
-from arraygrad.ops.linalg import matmul, vector_norm
+from arraygrad.ops.linalg import matmul, tensordot, vecdot, vector_norm
 from arraygrad.ops.nn import cross_entropy, gelu, log_softmax, logsumexp, relu, rsqrt, sigmoid, softmax, standardize
 
-from arraygrad import fft  # isort: skip  extensions of the standard
+from arraygrad import fft, linalg, random, special  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"
@@ -272,6 +272,7 @@ __all__ = [
     "isnan",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "log",
     "log10",
@@ -309,6 +310,7 @@ __all__ = [
     "positive",
     "pow",
     "prod",
+    "random",
     "real",
     "reciprocal",
     "relu",
@@ -331,6 +333,7 @@ __all__ = [
     "sinh",
     "softmax",
     "sort",
+    "special",
     "split",
     "sqrt",
     "square",
@@ -346,6 +349,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensor",
+    "tensordot",
     "tile",
     "to_device",
     "tril",
@@ -361,6 +365,7 @@ __all__ = [
     "unique_values",
     "unstack",
     "var",
+    "vecdot",
     "vector_norm",
     "where",
     "zeros",

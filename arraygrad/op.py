@@ -171,12 +171,9 @@ def _declare(
         )
         op.run = _runner(op)
         OPS[name] = op
-        simple = (
-            len(positional) == len(inputs) == len(parameters)
-            and not is_view
-            and outputs is None
-            and len(rules) in (len(inputs), 0)
-        )
+        # Inputs alone, all of them required, each with a rule or none of them: no keywords, no lists.
+        simple = len(positional) == len(inputs) == len(parameters) and len(rules) in (len(inputs), 0)
+        simple = simple and not is_view and outputs is None and all(p.default is p.empty for p in parameters)
         make = {1: record.unary, 2: record.binary}.get(len(positional), record.generic) if simple else record.generic
         call = make(op)
         functools.update_wrapper(call, forward)

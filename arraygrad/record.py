@@ -44,6 +44,7 @@ def unary(op: Op) -> Callable[..., Tensor]:
     is_constant = op.kind == "constant"
     names = () if is_constant else op.rules[op.inputs[0]].names
     saves_input, saves_output, saves_nothing = names == op.inputs, names == ("out",), not names
+    keeps_shape = op.kind == "elementwise"
 
     def call(x: Any, /) -> Tensor:
         if type(x) is not Tensor:
@@ -68,7 +69,7 @@ def unary(op: Op) -> Callable[..., Tensor]:
         node = out._node = _new_node(FunctionNode)
         node.op = op
         node.edges = (edge,)
-        node.shape = edge.shape
+        node.shape = edge.shape if keeps_shape else result.shape
         node.dtype = result.dtype
         node.extras = None if forward_check is None else {"site": user_location()}
         if saves_output:

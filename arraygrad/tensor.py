@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeAlias
 
 from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import DeviceError, DtypeError, GraphError, ShapeError, format_shape
 from arraygrad.methods import ArrayMethods
 from arraygrad.node import AccumulateGrad, FunctionNode, Storage, made_by, storage_of
+from arraygrad.protocols import Protocols
 
 #: What stands wherever a tensor is expected: a Tensor, a raw array, a Python or NumPy number. The note
 #: lets a declaration find its array inputs, however the annotation is written down.
 ArrayLike: TypeAlias = Annotated[Any, "ArrayLike"]
 
 
-class Tensor(ArrayMethods):
+class Tensor(ArrayMethods, Protocols):
     """A raw array of NumPy or CuPy, and its place in the recorded graph.
 
     Make one with `arraygrad.tensor` or `arraygrad.asarray`. `array` is the raw array itself.
     """
 
     __slots__ = ("__weakref__", "_box", "_grad", "_node", "_storage", "array")
-
-    #: NumPy's arrays on the left of an operator leave it to the Tensor on the right; CuPy's by priority.
-    __array_ufunc__ = None
-    __array_priority__ = 1000
 
     array: Array
     #: What made this tensor; a leaf's AccumulateGrad; None where no gradient is wanted.
@@ -229,23 +226,6 @@ class Tensor(ArrayMethods):
             raise DtypeError(f"to() takes a device ('cpu', 'cuda', 'cuda:1') or a data type, got {target!r}") from None
         return self if dtype == self.dtype else ops.astype(self, dtype, copy=False)
 
-    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
-        """The standard's method: `to(device)`."""
-        return self.to(device)
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
-            raise ShapeError(f"arraygrad implements the array API standard up to 2025.12, not {api_version}")
-        return ops
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        if self.requires_grad:
-            raise GraphError("an export by DLPack would lose the history of a tensor that requires grad; detach() it")
-        return self.array.__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> Any:
-        return self.array.__dlpack_device__()
-
     def numpy(self) -> Any:
         """Return the NumPy array, which shares its memory with the tensor.
 
@@ -258,16 +238,6 @@ class Tensor(ArrayMethods):
         if type(self.array) is not NUMPY.array_type:
             raise DeviceError(f"numpy() of a tensor on {self.device}; call to('cpu').numpy()")
         return self.array
-
-    if not TYPE_CHECKING:  # NumPy's annotations would promise an array for `array @ tensor`
-
-        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-            if self.requires_grad:
-                raise GraphError(
-                    "a conversion to a NumPy array would lose the history of a tensor that requires grad; "
-                    "call detach() first, or use the function of the same name in arraygrad"
-                )
-            return NUMPY.convert(self.numpy(), dtype, copy)
 
     def item(self) -> Any:
         """Return the one element as a Python number."""
@@ -334,41 +304,6 @@ class Tensor(ArrayMethods):
     def clone(self) -> Tensor:
         """Return a copy with history: `arraygrad.copy`."""
         return ops.copy(self)
-
-    def __copy__(self) -> Tensor:
-        alias = self._alias()
-        if self.is_leaf:
-            alias.requires_grad_(self.requires_grad)
-        else:
-            alias._node = self._node
-        alias._grad = None if self._grad is None else self._grad.detach().clone()
-        return alias
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        self._refuse_history("deepcopy")
-        result = memo[id(self)] = Tensor(namespaces[type(self.array)].copy(self.array))
-        result.requires_grad_(self.requires_grad)
-        result._grad = None if self._grad is None else self._grad.detach().clone()
-        return result
-
-    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
-        self._refuse_history("pickle")
-        host = namespaces[type(self.array)].to_host(self.array)
-        grad = None if self._grad is None else self._grad.detach()
-        return _restore, (host, self.device, self.requires_grad, grad)
-
-    def _refuse_history(self, what: str) -> None:
-        if not self.is_leaf:
-            raise GraphError(
-                f"{what} of a tensor with gradient history ({self._node!r}) would copy a value without its "
-                f"graph; use clone() to copy it with history, or {what} its detach()"
-            )
-
-
-def _restore(host: Any, device: str, requires_grad: bool, grad: Tensor | None) -> Tensor:
-    result = Tensor(backends.for_device(device).from_host(host, device)).requires_grad_(requires_grad)
-    result._grad = grad
-    return result
 
 
 # The one cycle of imports: a Tensor's operators and methods call ops, and ops make Tensors.

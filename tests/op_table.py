@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import op_table_linalg
+import op_table_special
 import scipy.special
 
 import arraygrad as ag
@@ -34,6 +36,7 @@ class Row:
     has_gradient: bool = True
     data_dependent: bool = False  # its own forward needs what strict's flags switch off
     constant_inputs: set[str] = field(default_factory=set)
+    composed: bool = False  # its function is several operations, the one of its name among them
 
     def __repr__(self) -> str:
         return self.name
@@ -645,3 +648,7 @@ ROWS: list[Row] = [
         for name in ("all", "any")
     ],
 ]  # fmt: skip
+
+ROWS += op_table_special.rows(unary, binary, op, draw)
+
+ROWS += op_table_linalg.rows(op, draw, draw_complex)

@@ -17,6 +17,7 @@ import arraygrad as ag
 from arraygrad import op as op_module
 from arraygrad.backends import namespaces
 from arraygrad.node import AccumulateGrad, FunctionNode
+from arraygrad.ops.special import NoGradient
 
 # Tighter than gradcheck's own, so that a rule off by a thousandth fails (see the last test).
 TIGHT = {"eps": 1e-5, "atol": 1e-7, "rtol": 1e-5}
@@ -143,8 +144,8 @@ def test_gradient_of_every_subset_of_inputs(row: Row, sample: Sample, device: st
             ag.gradcheck(f, leaves, **TIGHT)
             # gradcheck clears the gradients; look at where they live and at the graph.
             for output in outputs_of(f()):
-                if row.name in COMPOSED:
-                    output.requires_grad and output.backward(ag.ones_like(output))
+                if row.composed or row.name in COMPOSED:
+                    output.requires_grad and output.backward(ag.ones_like(output), retain_graph=True)
                     continue
                 assert output.requires_grad
                 edges = [edge for edge, _ in output.grad_fn.next_functions if edge is not None]
@@ -213,7 +214,7 @@ def arrays_in(value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize(("row", "sample"), SMOOTH)
 def test_nothing_is_saved_but_what_the_rules_name(row: Row, sample: Sample) -> None:
-    if row.name in COMPOSED | {"getitem"}:
+    if row.composed or row.name in COMPOSED | {"getitem"}:
         return  # an index is saved whatever it holds
     op = op_module.OPS[row.name]
     values = floats_of(sample)
@@ -257,7 +258,7 @@ def test_views_say_so() -> None:
     views = {name for name, op in op_module.OPS.items() if op.is_view}
     assert views == {
         "reshape", "permute_dims", "matrix_transpose", "squeeze", "expand_dims", "broadcast_to",
-        "getitem", "astype", "to_device", "sum_to_shape", "real", "imag", "flip", "moveaxis",
+        "getitem", "astype", "to_device", "sum_to_shape", "real", "imag", "flip", "moveaxis", "diagonal",
     }  # fmt: skip
 
 
@@ -280,6 +281,8 @@ def test_a_rule_off_by_a_thousandth_fails(name: str) -> None:
     op = op_module.OPS[name]
     samples = [(row, sample) for row in ROWS if row.name == name for sample in row.samples]
     for changed, rule in op.rules.items():
+        if isinstance(rule.function, NoGradient):
+            continue  # it raises: see test_special.py
         noticed = False
         rules = {key: replace(r, function=scaled(r.function)) if key == changed else r for key, r in op.rules.items()}
         right = op.run

@@ -129,6 +129,16 @@ class Backend:
         """The transpose of `x[index]`: zeros of `shape` with `g` added at `index`."""
         raise NotImplementedError
 
+    # Random numbers
+
+    def random_source(self, seed: int | None) -> Any:
+        """Make a generator with the methods `random`, `standard_normal` and `integers`."""
+        return NUMPY.random_source(seed)
+
+    def from_source(self, array: Any, device: str) -> Array:
+        """Bring what a method of the generator returned to `device`."""
+        return self.from_host(NUMPY.lift(array), device)
+
     # Special functions
 
     @functools.cached_property
@@ -137,16 +147,16 @@ class Backend:
         return Special(self)
 
     def special_function(self, name: str) -> Callable[..., Any]:
-        """The kernel `name` for this library's arrays and Python's numbers; the data type is what it likes.
+        """The kernel `name` for this library's arrays and Python's numbers, whatever data type it returns.
 
         Raises:
-            DeviceError: what has it is not installed, or has it not.
+            DeviceError: the library that should have it is not installed, or lacks it.
         """
         raise NotImplementedError
 
 
 class Special:
-    """The special functions of a backend, each found when it is first asked for, so that SciPy is not imported before.
+    """The special functions of a backend, each found when it is first asked for: SciPy is not imported before.
 
     Results have the data type of the floating point arrays among the arguments: float32 stays float32,
     float16 stays float16, and the integers of a shape parameter change nothing.
@@ -160,14 +170,19 @@ class Special:
             raise AttributeError(name)
         xp = self._backend
         kernel = xp.special_function(name)
+        dtype_of: dict[Any, Any] = {}  # the result's data type by those of the arrays; finding it takes 1 us
 
         def function(*args: Any) -> Array:
-            dtypes = [arg.dtype for arg in args if isinstance(arg, xp.array_type)]
-            if not xp.complex_dtypes.isdisjoint(dtypes):
-                raise DtypeError(f"{name} of complex numbers is not supported; it takes real ones")
-            floats = [dtype for dtype in dtypes if xp.numpy_dtype(dtype).kind == "f"]
+            # NumPy's scalars count here: they are what NumPy makes of 0-d arrays on the way.
+            dtypes = tuple([arg.dtype for arg in args if type(arg) is not float and type(arg) is not int])
+            if dtypes not in dtype_of:
+                if not xp.complex_dtypes.isdisjoint(dtypes):
+                    raise DtypeError(f"{name} of complex numbers is not supported; it takes real ones")
+                floats = [dtype for dtype in dtypes if xp.numpy_dtype(dtype).kind == "f"]
+                dtype_of[dtypes] = xp.result_type(*floats) if floats else xp.dtype("float64")
             result = xp.lift(kernel(*args))
-            return xp.astype(result, xp.result_type(*floats), copy=False) if floats else result
+            dtype = dtype_of[dtypes]
+            return result if result.dtype == dtype else xp.astype(result, dtype)
 
         setattr(self, name, function)
         return function

@@ -77,6 +77,12 @@ class CupyBackend(Backend):
         # CuPy lets one write into a broadcast view, whose elements share memory.
         return all(stride or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
+    def random_source(self, seed: int | None) -> Any:
+        return cupy.random.default_rng(seed)
+
+    def from_source(self, array: Any, device: str) -> Array:
+        return array
+
     def add_at(self, x: Array, index: Any, value: Any, /) -> None:
         index = full_index(index)
         advanced = [item for item in index if not is_basic(item)]

@@ -96,6 +96,12 @@ class NumpyBackend(Backend):
     def is_writable(self, array: Array) -> bool:
         return bool(array.flags.writeable)
 
+    def random_source(self, seed: int | None) -> Any:
+        return np.random.default_rng(seed)
+
+    def from_source(self, array: Any, device: str) -> Array:
+        return np.asarray(array)
+
     def add_at(self, x: Array, index: Any, value: Any, /) -> None:
         index = full_index(index)
         if is_basic(index) or _no_repeats(index):
@@ -117,9 +123,7 @@ class NumpyBackend(Backend):
             import scipy.special
         except ModuleNotFoundError as error:
             advice = ' (gelu does without: approximate="tanh")' if name == "erf" else ""
-            raise DeviceError(
-                f"{name} on 'cpu' needs SciPy: pip install 'arraygrad[special]'{advice}"
-            ) from error
+            raise DeviceError(f"{name} on 'cpu' needs SciPy: pip install 'arraygrad[special]'{advice}") from error
         kernel: Callable[..., Any] = getattr(scipy.special, name)
         return kernel
 

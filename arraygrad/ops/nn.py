@@ -176,7 +176,7 @@ def _bounded(xp: Any, x: Array) -> Array:
 
 def _gelu_gate(xp: Any, x: Array, approximate: str) -> Array:
     if approximate == "none":
-        return 0.5 * (1.0 + xp.erf(x / math.sqrt(2.0)))
+        return 0.5 * (1.0 + xp.special.erf(x / math.sqrt(2.0)))
     if approximate == "tanh":
         x = _bounded(xp, x)
         return 0.5 * (1.0 + xp.tanh(_SCALE * (x + 0.044715 * x * x * x)))
