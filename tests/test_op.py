@@ -115,6 +115,11 @@ def test_signatures_of_fft(name: str) -> None:
     assert parameters(getattr(ag.fft, name)) == parameters(getattr(array_api_strict.fft, name))
 
 
+@pytest.mark.parametrize("name", sorted({*array_api_strict.linalg.__all__, "eig", "eigvals"}))
+def test_signatures_of_linalg(name: str) -> None:
+    assert parameters(getattr(ag.linalg, name)) == parameters(getattr(array_api_strict.linalg, name))
+
+
 def test_every_operation_says_what_it_does() -> None:
     for name, op in OPS.items():
         if not op.forward.__name__.startswith("_"):  # the function around it does

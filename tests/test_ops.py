@@ -197,6 +197,24 @@ def test_float32_stays_float32(row: Row, sample: Sample, device: str) -> None:
         assert tensor.grad is None or tensor.grad.dtype == tensor.dtype
 
 
+#: NumPy and SciPy compute these in wider types, or not at all.
+NO_FLOAT16 = {*ag.linalg.__all__, *ag.fft.__all__} - {"matmul", "matrix_transpose", "outer", "tensordot", "vector_norm"}
+
+
+@pytest.mark.parametrize(("row", "sample"), SMOOTH)
+def test_float16_stays_float16(row: Row, sample: Sample) -> None:
+    values = floats_of(sample)
+    is_complex = any(np.iscomplexobj(value) for value in (*values, *[v for v in sample.args if np.isscalar(v)]))
+    if row.name in NO_FLOAT16 | {"astype", "cofactors"} or is_complex:
+        return
+    floats = [make("cpu", value.astype(np.float16), requires_grad=True) for value in values]
+    for output in outputs_of(call(row, sample, "cpu", floats)):
+        assert output.dtype == np.float16
+        output.backward(ag.ones_like(output), retain_graph=True)
+    for tensor in floats:
+        assert tensor.grad is None or tensor.grad.dtype == np.float16
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.has_gradient], ids=repr)
 def test_operations_without_a_gradient_record_nothing(row: Row) -> None:
     for sample in row.samples:

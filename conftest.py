@@ -1,9 +1,13 @@
+"""Settings for all tests, before anything that reads them is imported."""
+
 from __future__ import annotations
 
 import os
 
 # Small products of matrices: threads of BLAS would only wait for each other. Before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# SciPy reads this when it is first imported: its functions then take arrays of the standard (tests/clients).
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 from hypothesis import settings
 
