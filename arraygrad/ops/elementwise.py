@@ -263,7 +263,7 @@ def pow(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     The base's gradient is 0 where the exponent is 0, the exponent's is 0 where the base is 0.
     """
-    return x1**x2  # the operator knows squares and roots; the function does not
+    return x1**x2 if is_number(x2) else xp.pow(x1, x2)  # the operator knows squares and roots
 
 
 def _grad_of_base(g: Array, xp: Any, x1: Array, x2: Any) -> Array:
