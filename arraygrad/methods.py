@@ -148,6 +148,14 @@ class ArrayMethods:
         """`arraygrad.reshape`; takes sizes or a tuple of them."""
         return ops.reshape(self, _flat(shape))
 
+    def ravel(self) -> Tensor:
+        """`reshape(-1)`: all elements in one axis, a view where memory allows it."""
+        return ops.reshape(self, (-1,))
+
+    def flatten(self) -> Tensor:
+        """All elements in one axis, always a copy."""
+        return ops.copy(ops.reshape(self, (-1,)))
+
     def view(self, *shape: Any) -> Tensor:
         """`reshape` that refuses to copy."""
         return ops.reshape(self, _flat(shape), copy=False)

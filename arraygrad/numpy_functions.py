@@ -269,20 +269,35 @@ def round_(a: Any, decimals: int = 0) -> Tensor:  # noqa: D103
 
 
 FUNCTIONS["around"] = round_
-FUNCTIONS["isclose"] = lambda a, b, rtol=1e-5, atol=1e-8: ag.abs(a - b) <= atol + rtol * ag.abs(b)
-FUNCTIONS["allclose"] = lambda a, b, rtol=1e-5, atol=1e-8: bool(ag.all(FUNCTIONS["isclose"](a, b, rtol, atol)))
-FUNCTIONS["array_equal"] = lambda a1, a2: tuple(a1.shape) == tuple(a2.shape) and bool(ag.all(ag.equal(a1, a2)))
 
 
 @_numpy()
-def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:  # noqa: D103
-    y = ag.asarray(y)
-    along = (slice(None),) * (axis % y.ndim)
-    means = 0.5 * (y[(*along, slice(1, None))] + y[(*along, slice(None, -1))])
-    width: Any = dx if x is None else ag.diff(x, axis=axis if len(x.shape) > 1 else -1)
-    if x is not None and len(x.shape) == 1:
-        width = width.reshape(-1, *(1,) * (y.ndim - 1 - axis % y.ndim))
-    return ag.sum(means * width, axis=axis)
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:  # noqa: D103
+    a, b = ag.asarray(a), ag.asarray(b)
+    close = (a == b) | (ag.isfinite(b) & (ag.abs(a - b) <= atol + rtol * ag.abs(b)))
+    return close | (ag.isnan(a) & ag.isnan(b)) if equal_nan else close
+
+
+FUNCTIONS["allclose"] = lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: bool(
+    ag.all(isclose(a, b, rtol, atol, equal_nan))
+)
+FUNCTIONS["array_equal"] = lambda a1, a2: tuple(a1.shape) == tuple(a2.shape) and bool(ag.all(ag.equal(a1, a2)))
+
+
+# ---- Beyond the standard: functions that have NumPy's names and parameters here too
+
+for _name in (
+    "convolve corrcoef cov diag digitize einsum gradient histogram interp kron median nanmax nanmean nanmin "
+    "nansum pad polyval quantile trapezoid unwrap"
+).split():
+    FUNCTIONS[_name] = getattr(ag, _name)
+
+
+@_numpy()
+def percentile(a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:  # noqa: D103
+    x = ag.asarray(a)
+    parts = ag.astype(q if type(q) is Tensor else ag.asarray(q, device=x.device), ag.float64) / 100.0
+    return ag.quantile(x, parts, axis, method=method, keepdims=keepdims)
 
 
 # ---- Products

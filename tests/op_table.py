@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import op_table_linalg
+import op_table_numeric
 import op_table_special
 import scipy.special
 
@@ -652,3 +653,5 @@ ROWS: list[Row] = [
 ROWS += op_table_special.rows(unary, binary, op, draw)
 
 ROWS += op_table_linalg.rows(op, draw, draw_complex)
+
+ROWS += op_table_numeric.rows(op, draw, draw_complex)

@@ -63,7 +63,7 @@ def test_data_type_functions() -> None:
     assert ag.result_type(x, 1.0) == ag.float32
     assert ag.can_cast(x, ag.float64)
     assert not ag.can_cast(ag.float64, ag.float32)
-    with pytest.raises(ValueError, match=re.escape("shapes [2] and [3] do not broadcast")):
+    with pytest.raises(ValueError, match=re.escape("shapes [2] and [3] could not be broadcast together")):
         ag.broadcast_shapes((2,), (3,))
 
 

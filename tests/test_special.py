@@ -288,12 +288,13 @@ def test_float16_stays_float16(name: str) -> None:
 
 
 @pytest.mark.parametrize("device", NAMES)
-def test_integers_and_numbers_do_not_widen(device: str) -> None:
+def test_numbers_do_not_widen_and_arrays_of_integers_do_as_in_numpy(device: str) -> None:
     x = make(device, np.array([0.25, 0.5], np.float32), requires_grad=True)
-    for parameter in (2, 2.5, make(device, np.array([2, 3]))):
-        for result in (special.stdtr(parameter, x), special.polygamma(2, x), special.betainc(parameter, 3, x)):
-            assert result.dtype == np.float32
+    for parameter, dtype in ((2, np.float32), (2.5, np.float32), (make(device, np.array([2, 3])), np.float64)):
+        for result in (special.stdtr(parameter, x), special.betainc(parameter, 3, x)):
+            assert result.dtype == dtype
             result.sum().backward()
+    assert special.polygamma(2, x).dtype == np.float32
     assert x.grad.dtype == np.float32
 
 

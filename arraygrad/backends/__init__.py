@@ -158,8 +158,8 @@ class Backend:
 class Special:
     """The special functions of a backend, each found when it is first asked for: SciPy is not imported before.
 
-    Results have the data type of the floating point arrays among the arguments: float32 stays float32,
-    float16 stays float16, and the integers of a shape parameter change nothing.
+    Results have the data type that NumPy's other functions of these arguments have: float32 stays float32 and
+    float16 stays float16, but an array of integers beside them makes float64.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -178,8 +178,8 @@ class Special:
             if dtypes not in dtype_of:
                 if not xp.complex_dtypes.isdisjoint(dtypes):
                     raise DtypeError(f"{name} of complex numbers is not supported; it takes real ones")
-                floats = [dtype for dtype in dtypes if xp.numpy_dtype(dtype).kind == "f"]
-                dtype_of[dtypes] = xp.result_type(*floats) if floats else xp.dtype("float64")
+                joint = NUMPY.result_type(*map(xp.numpy_dtype, dtypes)) if dtypes else None
+                dtype_of[dtypes] = xp.dtype(joint if joint is not None and joint.kind == "f" else "float64")
             result = xp.lift(kernel(*args))
             dtype = dtype_of[dtypes]
             return result if result.dtype == dtype else xp.astype(result, dtype)

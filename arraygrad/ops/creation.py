@@ -74,6 +74,20 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: 
     return result.clone() if copy and result.array is source.array else result
 
 
+def tensors(*values: Any) -> list[Tensor]:
+    """Tensors of all values; numbers and lists get the data type and device of the first array among them."""
+    like = next((asarray(value) for value in values if type(value) is Tensor or is_array(value)), None)
+    if like is None:
+        return [asarray(value) for value in values]
+    dtype = like.dtype if like.dtype.kind in "fc" else None
+    return [
+        asarray(value)
+        if type(value) is Tensor or is_array(value)
+        else asarray(value, dtype=None if isinstance(value, complex) else dtype, device=like.device)
+        for value in values
+    ]
+
+
 def _check_dtype(array: Array) -> None:
     xp = namespaces[type(array)]
     NUMPY.dtype(xp.numpy_dtype(array.dtype))  # refuses text, objects and dates

@@ -220,9 +220,7 @@ def _grad_of_power(g: Array, xp: Any, x: Array, n: int) -> Array:
 # ---- Diagonals
 
 
-@linear(
-    lambda g, xp, x_shape, offset: _on_diagonal(xp, _as_rows(xp, g, x_shape, offset), x_shape, offset), is_view=True
-)
+@linear(lambda g, xp, x_shape, offset: on_diagonal(xp, as_rows(xp, g, x_shape, offset), x_shape, offset), is_view=True)
 def diagonal(xp: Any, x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Diagonals of matrices `(..., M, N)`: `offset` above the main one, or below it if negative.
 
@@ -231,7 +229,7 @@ def diagonal(xp: Any, x: ArrayLike, /, *, offset: int = 0) -> Array:
     return xp.linalg.diagonal(x, offset=offset)
 
 
-def _as_rows(xp: Any, g: Array, shape: tuple[int, ...], offset: int) -> Array:
+def as_rows(xp: Any, g: Array, shape: tuple[int, ...], offset: int) -> Array:
     """Each element of a diagonal at its row, zeros at rows that the diagonal does not reach."""
     above = min(max(-offset, 0), shape[-2])
     below = shape[-2] - above - g.shape[-1]
@@ -241,12 +239,12 @@ def _as_rows(xp: Any, g: Array, shape: tuple[int, ...], offset: int) -> Array:
     )
 
 
-def _on_diagonal(xp: Any, rows: Array, shape: tuple[int, ...], offset: int) -> Array:
+def on_diagonal(xp: Any, rows: Array, shape: tuple[int, ...], offset: int) -> Array:
     """Matrices with an element of `rows` in each row, on the diagonal, and zeros elsewhere."""
     return xp.tril(xp.triu(xp.broadcast_to(rows[..., None], shape), k=offset), k=offset)
 
 
-@linear(lambda g, xp, x_shape, offset: _on_diagonal(xp, g[..., None], x_shape, offset))
+@linear(lambda g, xp, x_shape, offset: on_diagonal(xp, g[..., None], x_shape, offset))
 def trace(xp: Any, x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """Sum of a diagonal of matrices `(..., M, N)`: `offset` above the main one, or below it if negative."""
     return xp.linalg.trace(x, offset=offset, dtype=dtype)

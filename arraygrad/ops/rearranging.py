@@ -8,6 +8,7 @@ from typing import Any
 from arraygrad.accumulate import Part
 from arraygrad.backends import Array, is_number
 from arraygrad.op import general, linear, multilinear
+from arraygrad.ops.creation import asarray
 from arraygrad.ops.indexing import whole_axis
 from arraygrad.ops.manipulation import broadcast_to, reshape
 from arraygrad.ops.utility import broadcast_shapes
@@ -123,7 +124,11 @@ def diff(
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Tensor, ...]:
     """Broadcast arrays against one another: views, each with its own history."""
     shape = broadcast_shapes(*[array.shape for array in arrays])
-    return tuple(broadcast_to(array, shape) for array in arrays)
+    return tuple(
+        # A broadcast view cannot be written to; what needs no broadcasting can.
+        broadcast_to(array, shape) if tuple(array.shape) != shape else asarray(array)
+        for array in arrays
+    )
 
 
 def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Tensor, ...]:

@@ -170,23 +170,30 @@ def cumulative_prod(
 def _grad_of_running_product(g: Array, xp: Any, x: Array, axis: int) -> Array:
     """The product of what is before an element, times the sum over what is after it.
 
-    That sum, `s[i] = g[i] + x[i + 1] * s[i + 1]`, is composed over spans of 1, 2, 4, ... elements. Nothing is
-    divided, so zeros are exact, and so is a derivative of this.
+    Nothing is divided, so zeros are exact, and so is a derivative of this.
     """
     along = (slice(None),) * axis
+    before = xp.cumulative_prod(x, axis=axis, include_initial=True)[(*along, slice(-1), ...)]
+    return before * sums_from_end(xp, g, x, axis)
+
+
+def sums_from_end(xp: Any, g: Array, factor: Array, axis: int) -> Array:
+    """`s[i] = g[i] + factor[i + 1] * s[i + 1]` along an axis, composed over spans of 1, 2, 4, ... elements."""
+    along, size = (slice(None),) * axis, factor.shape[axis]
 
     def ahead(values: Array, step: int) -> Array:
         return xp.concat(
             [values[(*along, slice(step, None), ...)], xp.zeros_like(values[(*along, slice(step), ...)])], axis=axis
         )
 
-    before = xp.cumulative_prod(x, axis=axis, include_initial=True)[(*along, slice(-1), ...)]
-    factor, total, step = ahead(x, 1), g, 1
-    while step < x.shape[axis]:
+    if not size:
+        return g
+    factor, total, step = ahead(factor, 1), g, 1
+    while step < size:
         total = total + factor * ahead(total, step)
         factor = factor * ahead(factor, step)
         step *= 2
-    return before * total
+    return total
 
 
 def _last(axis: int | None) -> int:

@@ -33,7 +33,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     for i in range(-ndim, 0):
         sizes = {shape[i] for shape in shapes if len(shape) >= -i} - {1}
         if len(sizes) > 1:
-            raise ShapeError(f"shapes {' and '.join(map(format_shape, shapes))} do not broadcast")
+            raise ShapeError(f"shapes {' and '.join(map(format_shape, shapes))} could not be broadcast together")
         result.append(sizes.pop() if sizes else 1)
     return tuple(result)
 
