@@ -1,4 +1,4 @@
-"""Run SciPy's own array API tests on arraygrad: `pytest -p suite_plugin --pyargs scipy.special -m array_api_backends`.
+"""Run SciPy's own array API tests on arraygrad: `pytest -p scipy_plugin --pyargs scipy.special -m array_api_backends`.
 
 SciPy's suites test array-api-strict; this puts arraygrad in its place. What fails, and why, is in KNOWN: those tests
 are expected to fail, strictly, so that a mended one is noticed. ci/clients calls it.
