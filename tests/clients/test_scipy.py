@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 import scipy.differentiate
 import scipy.fft
 import scipy.integrate
@@ -200,14 +201,10 @@ NOT_YET: dict[str, str] = {
             "stats.gstd",
             "stats.gzscore",
             "stats.iqr",
-            "stats.jarque_bera",
             "stats.levene",
             "stats.median_abs_deviation",
-            "stats.moment",
             "stats.pearsonr",
             "stats.quantile",
-            "stats.skew",
-            "stats.skewtest",
             "stats.tmean",
             "stats.tsem",
             "stats.tstd",
@@ -223,6 +220,8 @@ NOT_YET: dict[str, str] = {
     ),
     "integrate.romb": SPOILS,
 }
+if tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 18):  # later ones compute moments without writing
+    NOT_YET |= dict.fromkeys(("stats.skew", "stats.moment", "stats.skewtest", "stats.jarque_bera"), WRITES)
 
 
 def cases() -> Iterator[Any]:
