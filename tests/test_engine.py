@@ -12,7 +12,7 @@ import pytest
 from devices import NAMES, device_of, make, to_host
 
 import arraygrad as ag
-from arraygrad.op import OPS, general, multilinear
+from arraygrad.op import general, multilinear
 from arraygrad.tensor import ArrayLike
 
 on_every_device = pytest.mark.parametrize("device", NAMES)
@@ -24,15 +24,6 @@ def no_collector() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-
-
-@pytest.fixture
-def own_op() -> Iterator[None]:
-    """Forget the operations that a test declares."""
-    before = dict(OPS)
-    yield
-    OPS.clear()
-    OPS.update(before)
 
 
 def leaf(values: object) -> ag.Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import arraygrad as ag
-from arraygrad.op import OPS, elementwise
+from arraygrad.op import elementwise
 from arraygrad.scalar import Value
 from arraygrad.tensor import ArrayLike
 
@@ -216,14 +216,6 @@ def test_softmax_of_nothing() -> None:
 
 
 # ---- Wrong rules, wrong forwards
-
-
-@pytest.fixture
-def own_op() -> Iterator[None]:
-    before = dict(OPS)
-    yield
-    OPS.clear()
-    OPS.update(before)
 
 
 @pytest.mark.usefixtures("own_op")
