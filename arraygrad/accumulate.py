@@ -15,12 +15,54 @@ from arraygrad.errors import GraphError, ShapeError, format_shape
 
 
 class Part:
-    """A cotangent that is zero but at `index`, where it is `g`: what a rule of indexing returns."""
+    """A cotangent that is zero but at `index`, where it is `g`: what a rule of indexing returns.
 
-    __slots__ = ("g", "index")
+    `functions` lead from what it is a part of to the view that is indexed (see views.py).
+    """
 
-    def __init__(self, index: Any, g: Array) -> None:
-        self.index, self.g = index, g
+    __slots__ = ("functions", "g", "index")
+
+    def __init__(self, index: Any, g: Array, functions: Any = ()) -> None:
+        self.index, self.g, self.functions = index, g, functions
+
+    def added_to(self, xp: Any, total: Array) -> Array:
+        """Add it to an array that nobody else holds."""
+        if not self.functions:
+            xp.add_at(total, self.index, self.g)
+            return total
+        if not xp.is_contiguous(total):
+            total = xp.copy(total)  # of any other, a reshape may be a copy
+        expanded = [i for i, (op, _, _) in enumerate(self.functions) if op.broadcasts]
+        if not expanded:
+            xp.add_at(apply(xp, total, self.functions), self.index, self.g)
+            return total
+        before, after = self.functions[: expanded[-1]], self.functions[expanded[-1] + 1 :]
+        small = apply(xp, total, before)
+        large = xp.zeros_like(apply(xp, small, self.functions[expanded[-1] : expanded[-1] + 1]))
+        large = Part(self.index, self.g, after).added_to(xp, large)
+        return Part(..., sum_to_shape(xp, large, small.shape), before).added_to(xp, total)
+
+    def filled(self, xp: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Put it into zeros."""
+        if self.functions:
+            return self.added_to(xp, xp.zeros(shape, dtype=dtype, device=self.g.device))
+        return xp.scatter(self.g, self.index, shape)
+
+
+def apply(xp: Any, array: Array, functions: Any) -> Array:
+    """Follow the functions that lead to a view."""
+    for op, args, kwargs in functions:
+        array = op.forward(xp, array, *args, **kwargs)
+    return array
+
+
+class Owned:
+    """A cotangent that its rule made and does not keep: whoever receives it may change it."""
+
+    __slots__ = ("g",)
+
+    def __init__(self, g: Array) -> None:
+        self.g = g
 
 
 class OutputPart:
@@ -75,14 +117,16 @@ class Buffer:
     """The sum of the cotangents that have reached a node with several consumers so far.
 
     The first is kept by reference, since a rule may return what others hold too; the second makes a sum
-    that is the buffer's own; later ones are added in place.
+    that is the buffer's own; later ones are added in place. Parts wait for such an array, so that many
+    small reads and writes of a large one cost what they touch.
     """
 
-    __slots__ = ("array", "is_owned")
+    __slots__ = ("array", "is_owned", "parts")
 
     def __init__(self) -> None:
         self.array: Array = None
         self.is_owned = False
+        self.parts: list[Part] = []
 
     def add(self, grad: Array) -> None:
         """Add what one consumer has delivered."""
@@ -94,14 +138,30 @@ class Buffer:
             total = self.array + grad
             self.array, self.is_owned = namespaces[type(grad)].lift(total), True
 
-    def add_part(self, xp: Backend, part: Part, shape: tuple[int, ...]) -> None:
-        """Add where the part is: many small reads of a large array cost what they touch."""
-        if self.array is None:
-            self.array, self.is_owned = xp.scatter(part.g, part.index, shape), True
-            return
-        if not self.is_owned:
-            self.array, self.is_owned = xp.copy(self.array), True
-        xp.add_at(self.array, part.index, part.g)
+    def add_owned(self, grad: Array) -> None:
+        """Add what the consumer does not keep."""
+        if self.array is not None:
+            grad += self.array
+        self.array, self.is_owned = grad, True
+
+    def add_part(self, xp: Backend, part: Part) -> None:
+        """Add where the part is."""
+        if self.is_owned:
+            self.array = part.added_to(xp, self.array)
+        else:
+            self.parts.append(part)
+
+    def total(self, xp: Backend, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return the sum, once every consumer has delivered."""
+        total, parts = self.array, self.parts
+        if parts:
+            if total is None:
+                total = parts.pop(0).filled(xp, shape, dtype)
+            elif not self.is_owned:
+                total = xp.copy(total)
+            for part in parts:
+                total = part.added_to(xp, total)
+        return total
 
 
 def _references_of_fresh_result() -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from arraygrad.accumulate import OutputPart, Part
+from arraygrad.accumulate import OutputPart, Owned, Part
 from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import GraphError, format_shape, user_location
 from arraygrad.node import OUTPUT, AccumulateGrad, FunctionNode, made_by
@@ -49,7 +49,7 @@ def trace_stream() -> TextIO | None:
 
 def trace_node(stream: TextIO, node: FunctionNode | AccumulateGrad, g: Array) -> None:
     """Print one node with the shape and the norm of what it received."""
-    if type(node) is FunctionNode and node.op is OUTPUT:
+    if isinstance(node, FunctionNode) and node.op is OUTPUT:
         return
     if type(g) is list:  # the cotangents of several outputs
         for part in g:
@@ -128,7 +128,7 @@ def check_forward(op: Op, operands: Sequence[Any], result: Array) -> None:
 def check_gradients(node: FunctionNode, grads: Sequence[Any]) -> None:
     """Refuse a NaN that a rule has returned."""
     for grad in grads:
-        array = grad.g if type(grad) in (Part, OutputPart) else grad
+        array = grad.g if type(grad) in (Part, OutputPart, Owned) else grad
         if array is None:
             continue
         xp = namespaces.get(type(array), NUMPY)  # NumPy's functions of 0-d arrays return scalars
@@ -156,7 +156,7 @@ def graph_dot(tensor: Tensor) -> str:
       n1 -> n2 [label="[2]"]
     }
     """
-    root = tensor.grad_fn or tensor._node
+    root = tensor.grad_fn or tensor._node  # a leaf's
     if root is None:
         raise GraphError("graph_dot needs a tensor that requires grad")
     names = {root: "n0"}
@@ -168,7 +168,7 @@ def graph_dot(tensor: Tensor) -> str:
             if edge is None:
                 continue
             shape = edge.shape
-            if type(edge) is FunctionNode:
+            if isinstance(edge, FunctionNode):
                 edge = made_by(edge)  # drawn in its place
             if edge not in names:
                 names[edge] = f"n{len(names)}"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from arraygrad import debug
-from arraygrad.accumulate import FRESH, Buffer, OutputPart, Part, fit, getrefcount
+from arraygrad.accumulate import FRESH, Buffer, OutputPart, Owned, Part, fit, getrefcount
 from arraygrad.backends import (
     NUMPY,
     Array,
@@ -28,7 +28,8 @@ from arraygrad.backends import (
     several_devices,
 )
 from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
-from arraygrad.node import AccumulateGrad, FunctionNode, Storage, check_saved, mark_written
+from arraygrad.node import AccumulateGrad, FunctionNode, Storage, WriteNode, check_saved, mark_written
+from arraygrad.views import history
 
 if TYPE_CHECKING:
     from arraygrad.tensor import Tensor
@@ -38,7 +39,7 @@ Node = FunctionNode | AccumulateGrad
 
 def backward(root: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:
     """Add the gradient of `root` with respect to each leaf to the leaf's `grad`; see Tensor.backward."""
-    node = root._node
+    node = history(root)
     if node is None:
         raise GraphError(
             "backward needs a tensor that requires grad; this one was computed from tensors that do not, "
@@ -121,7 +122,7 @@ def _count_dependencies(root: Node) -> dict[Node, _Shared]:
 def run(root: Node, cotangent: Array, retain_graph: bool) -> None:
     """Run the subgraph of `root`, which has received `cotangent`."""
     shared = _count_dependencies(root)
-    leaves: list[tuple[AccumulateGrad, Array]] = []
+    leaves: list[tuple[AccumulateGrad, Array | None]] = []
     retained: list[tuple[Tensor, Tensor | None]] = []
     finished: list[FunctionNode] = []
     try:
@@ -142,7 +143,7 @@ def _run_nodes(
     root: Node,
     g: Array | None,
     shared: dict[Node, _Shared],
-    leaves: list[tuple[AccumulateGrad, Array]],
+    leaves: list[tuple[AccumulateGrad, Array | None]],
     retained: list[tuple[Tensor, Tensor | None]],
     finished: list[FunctionNode],
     retain_graph: bool,
@@ -168,12 +169,16 @@ def _run_nodes(
             del array  # or it would count as an owner of what a leaf receives
         if trace is not None and g is not None:
             debug.trace_node(trace, node, g)
-        if isinstance(node, AccumulateGrad):
+        if type(node) is not FunctionNode:
+            # A leaf keeps its gradient and a write changes its cotangent: an array that only this loop holds
+            # serves as it is, any other is copied.
             if g is not None:
-                # An array that only this loop holds becomes the gradient as it is; any other is copied.
                 fresh = xp.counts_references and getrefcount(g) == FRESH and g.base is None
-                leaves.append((node, g if fresh else xp.copy(g)))
-            continue
+                if not fresh or (type(node) is WriteNode and not (xp.is_contiguous(g) and xp.is_writable(g))):
+                    g = xp.copy(g)
+            if isinstance(node, AccumulateGrad):
+                leaves.append((node, g))
+                continue
         if node.extras is not None and g is not None:
             _retain(node, g, retained)
         edges, saved = node.edges, node.saved
@@ -208,7 +213,7 @@ def _run_nodes(
                 buffer.add(grad)
             buffer.remaining -= 1
             if not buffer.remaining:
-                ready.append((edge, buffer.array))
+                ready.append((edge, buffer.total(xp, edge.shape, edge.dtype) if buffer.parts else buffer.array))
                 del shared[edge]
         grads = grad = buffer = None  # or they would count as owners of what the leaf receives
     if anomaly and not retain_graph:
@@ -226,7 +231,7 @@ def _run_conjugated(xp: Backend, node: FunctionNode, g: Array, saved: Any) -> Se
     def conjugate(grad: Any) -> Any:
         if grad is None:
             return None
-        return Part(grad.index, xp.conj(grad.g)) if type(grad) is Part else xp.conj(grad)
+        return Part(grad.index, xp.conj(grad.g), grad.functions) if type(grad) is Part else xp.conj(grad)
 
     return [conjugate(grad) for grad in node.op.run(xp, xp.conj(g), saved, node.edges)]
 
@@ -246,12 +251,18 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence
             return parts
         buffer.array = parts
         return None
+    if type(grad) is Owned:
+        if buffer is None:
+            return grad.g
+        buffer.add_owned(grad.g)
+        return None
     position = _position(grads, grad)
     if type(grad) is Part:
-        part = Part(grad.index, fit(xp, node, position, xp.lift(grad.g), grad.g.shape, edge.dtype))
+        if not grad.functions:
+            grad.g = fit(xp, node, position, xp.lift(grad.g), grad.g.shape, edge.dtype)
         if buffer is None:
-            return xp.scatter(part.g, part.index, edge.shape)
-        buffer.add_part(xp, part, edge.shape)
+            return grad.filled(xp, edge.shape, edge.dtype)
+        buffer.add_part(xp, grad)
         return None
     if not is_array(grad):
         grad = xp.lift(grad)  # NumPy's functions of 0-d arrays return scalars
@@ -268,14 +279,17 @@ def _retain(node: FunctionNode, g: Array, retained: list[tuple[Tensor, Tensor | 
             tensor._grad = tensor._like(namespaces[type(g)].copy(g))
 
 
-def _accumulate(accumulator: AccumulateGrad, grad: Array) -> None:
-    """Add an array that nobody else holds to the gradient of a leaf."""
+def _accumulate(accumulator: AccumulateGrad, grad: Array | None) -> None:
+    """Add an array that nobody else holds to the gradient of a leaf; None where nothing depends on it."""
     leaf = accumulator.variable
     if leaf is None or type(leaf._node) is not AccumulateGrad:
         return
     stored = leaf._grad
     if stored is None:
-        leaf._grad = leaf._like(grad)
+        xp = namespaces[type(leaf.array)]
+        leaf._grad = leaf._like(xp.zeros_like(leaf.array) if grad is None else grad)
+    elif grad is None:
+        return
     elif namespaces[type(grad)].is_writable(stored.array):
         stored.array += grad
         mark_written(stored)

@@ -1,10 +1,15 @@
-"""Writing in place: each write is checked against the graph, then done, then counted.
+"""Writing in place: each write is checked against the graph, then done, then counted and, if it matters, recorded.
 
-target of add_                  grad mode on    grad mode off
-plain tensor                    counts          counts
-leaf that requires grad         refused         counts  (updates of parameters)
-tensor with history             refused         counts
-source that requires grad       refused         counts
+target                                           grad mode on                  grad mode off
+plain tensor, plain source                       counts                        counts
+history in the target or in the source           recorded                      counts
+leaf that requires grad, or a view of one        refused                       counts  (updates of parameters)
+view made inside no_grad(), where there is       refused                       counts
+history in its root or in the source
+
+A recorded write makes a node on the root of the memory (see views.py): of the cotangent that arrives there, the
+source gets the written region, and what was there before gets the rest. Those that saved this memory for backward
+get a copy of it first. A write that only counts empties their boxes, and their backward refuses.
 """
 
 from __future__ import annotations
@@ -13,7 +18,10 @@ import operator as python_operator
 from collections.abc import Callable
 from typing import Any
 
-from arraygrad.backends import NUMBERS, NUMPY, Array, Backend, check_devices, is_array, move, namespaces
+import arraygrad as ops
+from arraygrad import debug
+from arraygrad.accumulate import Owned, apply
+from arraygrad.backends import NUMBERS, NUMPY, Array, Backend, check_devices, is_array, is_basic, namespaces
 from arraygrad.errors import (
     ArraygradError,
     DtypeError,
@@ -21,54 +29,128 @@ from arraygrad.errors import (
     InplaceError,
     ShapeError,
     format_shape,
+    user_location,
 )
 from arraygrad.modes import grad_enabled
-from arraygrad.node import AccumulateGrad, mark_written
+from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode, keep_saved, mark_written
+from arraygrad.op import OPS
 from arraygrad.ops.indexing import along_axis, raw_index, whole_axis
 from arraygrad.tensor import ArrayLike, Tensor
+from arraygrad.views import View, history, keep_retained, rebase
 
 
-def _check_rules(target: Tensor, source: Any, name: str) -> None:
-    """Refuse a write that would lose gradient history."""
+class _Write:
+    """The `op` of `region[index] = value`; where indices repeat, `last` tells which of them wrote last."""
+
+    kind, broadcasts, is_holomorphic, node_name = "general", True, False, "WriteBackward"
+
+    @staticmethod
+    def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Any, Any]:
+        """Give the source the cotangent of the region, and what was there before the rest."""
+        (functions,), (index,), (last,) = saved
+        region = apply(xp, g, functions)
+        part = xp.getitem(region, index)
+        is_all = part.size == g.size and _selects_once(index)
+        value = None
+        if edges[1] is not None:
+            value = xp.copy(part) if last is None else xp.where(last, part, xp.zeros_like(part))
+        if edges[0] is None or is_all:
+            return None, value  # not even zeros: times the derivative of what was replaced they may be NaN
+        xp.setitem(region, index, 0)
+        return Owned(g), value
+
+
+def _selects_once(index: Any) -> bool:
+    return is_basic(index) or (is_array(index) and namespaces[type(index)].numpy_dtype(index.dtype).kind == "b")
+
+
+class _AddAt:
+    """The `op` of adding at indices, which may repeat."""
+
+    kind, broadcasts, is_holomorphic, node_name = "multilinear", True, False, "AddAtBackward"
+
+    @staticmethod
+    def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Any, Any]:
+        """Give the source the cotangent of the region, and what was there before all of it."""
+        (functions,), (index,), _ = saved
+        value = None if edges[1] is None else xp.copy(xp.getitem(apply(xp, g, functions), index))
+        return Owned(g), value
+
+
+_WRITE: Any = _Write()
+_ADD_AT: Any = _AddAt()
+
+
+def _is_recorded(target: Tensor, source: Any, name: str) -> bool:
+    """Whether a write is to carry history; refuses one that would lose some."""
     if not grad_enabled():
-        return
-    if type(target._node) is AccumulateGrad:
+        return False
+    view = target._view
+    root = target._node if view is None else view.root._node
+    if type(root) is AccumulateGrad:
         raise InplaceError(
-            f"a leaf tensor that requires grad is being used in the in-place operation {name}; "
-            "update parameters inside no_grad()"
+            f"{'a leaf tensor' if view is None else 'a view of a leaf tensor'} that requires grad is being used in "
+            f"the in-place operation {name}; update parameters inside no_grad()"
         )
-    if target._node is not None:
+    if root is None and (type(source) is not Tensor or history(source) is None):
+        return False
+    if view is not None and not view.is_recorded:
         raise InplaceError(
-            f"{name} is not supported on a tensor with gradient history; use the operation that is not in place"
+            f"{name}: a view was created in no_grad mode and is being modified inplace with grad mode enabled, "
+            "which would lose history; make the view outside no_grad(), or write inside it"
         )
-    if type(source) is Tensor and source._node is not None:
-        raise InplaceError(
-            f"{name} is not supported with a source that requires grad; "
-            "use the operation that is not in place, or the source's detach()"
-        )
+    return True
 
 
-def _write(target: Tensor, source: Any, name: str, write: Callable[[Backend, Array, Any], None]) -> Tensor:
-    """Check, write and count: `write(xp, array, value)` does the middle."""
-    _check_rules(target, source, name)
+def _write(
+    target: Tensor,
+    source: Any,
+    name: str,
+    write: Callable[[Backend, Array, Any], None],
+    index: Any = ...,
+    op: Any = _WRITE,
+) -> Tensor:
+    """Check, write, count and record: `write(xp, array, value)` writes."""
+    is_recorded = _is_recorded(target, source, name)
     array = target.array
     xp = namespaces[type(array)]
     if not xp.is_writable(array):
-        raise InplaceError(f"{name}: the tensor's memory is read-only or its elements overlap; use a clone()")
+        raise InplaceError(
+            f"{name}: the memory is read-only, or more than one element of the written-to tensor refers to a single "
+            "memory location; clone() the tensor before performing the operation"
+        )
+    node = None
     try:
         with xp.scope(target.device):
-            write(xp, array, _value(xp, array, source, name))
+            value = _value(xp, array, source, name)
+            if is_recorded:
+                node = _write_node(xp, target, source, index, op)
+                keep_saved(target)
+            write(xp, array, value)
     except ArraygradError:
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
-        kind = (
-            ShapeError
-            if isinstance(error, ValueError)
-            else (IndexingError if isinstance(error, IndexError) else DtypeError)
-        )
-        raise kind(f"{name}: {error}") from error
-    mark_written(target)
+        raise _reworded(name, error) from error
+    mark_written(target, user_location() if debug.is_anomaly_enabled() else None)
+    if node is not None:
+        rebase(target, node)
     return target
+
+
+def _write_node(xp: Backend, target: Tensor, source: Any, index: Any, op: Any) -> WriteNode:
+    """The node of a write; the root of the memory gets it when the write is done."""
+    view, edge, last = target._view, None, None
+    root, functions = (target, ()) if view is None else (view.root, view.functions)
+    if type(source) is Tensor and history(source) is not None:
+        region = target.array if index is ... else xp.getitem(target.array, index)
+        extra = source.ndim - region.ndim
+        edge = history(source if extra <= 0 else ops.reshape(source, source.shape[extra:]))  # NumPy drops axes of 1
+        last = None if is_basic(index) or op is _ADD_AT else xp.last_writes(target.array, index)
+    node = WriteNode()
+    node.op, node.edges, node.saved = op, (root._node, edge), ((functions,), (index,), (last,))
+    node.shape, node.dtype = root.array.shape, root.array.dtype
+    node.extras = {"site": user_location()} if debug.is_anomaly_enabled() else None
+    return node
 
 
 def _value(xp: Backend, array: Array, source: Any, name: str) -> Any:
@@ -95,19 +177,44 @@ def _kind(kind: str) -> str:
     return {"b": "boolean", "i": "integer", "u": "integer", "f": "floating point", "c": "complex"}[kind]
 
 
-def _arithmetic(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, ArrayLike], Tensor]:
-    def write(xp: Backend, array: Array, value: Any) -> None:
+def _arithmetic(name: str, function: Callable[[Any, Any], Any], write: Callable[[Any, Any], Any]) -> Any:
+    def checked_write(xp: Backend, array: Array, value: Any) -> None:
         if is_array(value) and _broadcast(array.shape, value.shape) != array.shape:
             raise ShapeError(
                 f"{name}: a source of shape {format_shape(value.shape)} does not broadcast "
                 f"to the tensor's shape {format_shape(array.shape)}"
             )
-        function(array, value)
+        write(array, value)
 
-    def method(self: Any, other: ArrayLike) -> Tensor:
-        return _write(self, other, name, write)
+    def method(self: Tensor, other: ArrayLike) -> Tensor:
+        if not _is_recorded(self, other, name):
+            return _write(self, other, name, checked_write)
+        return _write_result(self, other, name, function)
 
     return method
+
+
+def _write_result(target: Tensor, source: Any, name: str, function: Callable[[Any, Any], Any]) -> Tensor:
+    """Write in place what an operation on the target and the source returns, with its history."""
+    value = _value(namespaces[type(target.array)], target.array, source, name)
+    result = function(target, source if type(source) is Tensor else value)
+    if result.shape != target.shape:
+        raise ShapeError(
+            f"{name}: a source of shape {format_shape(value.shape)} does not broadcast "
+            f"to the tensor's shape {format_shape(target.shape)}"
+        )
+    if result.dtype != target.dtype:
+        result = ops.astype(result, target.dtype)
+    _write(target, result, name, _assign)
+    if target._view is None and isinstance(result._node, FunctionNode):
+        # Nothing of what was there is left: the history of the result is all of it.
+        keep_retained(target, target._node, result._node)
+        target._node = result._node
+    return target
+
+
+def _assign(xp: Backend, array: Array, value: Any) -> None:
+    xp.setitem(array, ..., value)
 
 
 def _broadcast(shape: tuple[int, ...], source: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -118,76 +225,93 @@ def _broadcast(shape: tuple[int, ...], source: tuple[int, ...]) -> tuple[int, ..
     return shape if fits else None
 
 
-add_ = _arithmetic("add_", python_operator.iadd)
-sub_ = _arithmetic("sub_", python_operator.isub)
-mul_ = _arithmetic("mul_", python_operator.imul)
-div_ = _arithmetic("div_", python_operator.itruediv)
+add_ = _arithmetic("add_", python_operator.add, python_operator.iadd)
+sub_ = _arithmetic("sub_", python_operator.sub, python_operator.isub)
+mul_ = _arithmetic("mul_", python_operator.mul, python_operator.imul)
+div_ = _arithmetic("div_", python_operator.truediv, python_operator.itruediv)
 
 _METHODS = {"add": add_, "sub": sub_, "mul": mul_, "truediv": div_}
 
 
 def operator(name: str) -> Callable[[Any, ArrayLike], Tensor]:
     """The method behind `+=` and its kin."""
-    write = _METHODS.get(name)
-    if write is None:
-        return _arithmetic(f"__i{name}__", getattr(python_operator, f"i{name}"))
-    return lambda self, other: write(self, other)
+    method = _METHODS.get(name)
+    if method is None:
+        function, write = getattr(python_operator, f"__{name}__"), getattr(python_operator, f"__i{name}__")
+        return _arithmetic(f"__i{name}__", function, write)
+    return lambda self, other: method(self, other)
 
 
 def fill_(self: Any, value: ArrayLike) -> Tensor:
     """Set every element to one value."""
     if not isinstance(value, NUMBERS) and getattr(value, "shape", None) != ():
         raise ShapeError("fill_ takes a number or a 0-d tensor")
-    return _write(self, value, "fill_", lambda xp, array, raw: xp.setitem(array, ..., raw))
+    return _write(self, value, "fill_", _assign)
 
 
 def zero_(self: Any) -> Tensor:
     """Set every element to zero."""
-    return _write(self, 0, "zero_", lambda xp, array, raw: xp.setitem(array, ..., raw))
+    return _write(self, 0, "zero_", _assign)
 
 
 def copy_(self: Any, source: ArrayLike) -> Tensor:
     """Copy values from a source of any data type and device."""
     if is_array(source) or type(source) is Tensor:
-        _check_rules(self, source, "copy_")
-        source = move(source.array if type(source) is Tensor else source, self.device)
-        source = namespaces[type(source)].astype(source, self.array.dtype, copy=False)
-    return _write(self, source, "copy_", lambda xp, array, raw: xp.setitem(array, ..., raw))
+        _is_recorded(self, source, "copy_")  # refuses before anything is copied
+        source = ops.astype(ops.to_device(source, self.device), self.dtype, copy=False)
+    return _write(self, source, "copy_", _assign)
 
 
 def setitem(self: Any, index: Any, value: ArrayLike) -> None:
     """`self[index] = value`."""
-    _write(self, value, "__setitem__", lambda xp, array, raw: xp.setitem(array, raw_index(xp, array, index), raw))
+    array = self.array
+    try:
+        raw = raw_index(namespaces[type(array)], array, index)
+    except TypeError as error:
+        raise _reworded("__setitem__", error) from error
+    if type(value) is Tensor and value._view is not None and _is_region(self, raw, value._view):
+        return
+    _write(self, value, "__setitem__", lambda xp, array, value: xp.setitem(array, raw, value), raw)
+
+
+def _is_region(target: Tensor, index: Any, view: View) -> bool:
+    """Whether a view is `target[index]`: what Python assigns last in `target[index] += value`, to itself."""
+    root, functions = (target, ()) if target._view is None else (target._view.root, target._view.functions)
+    return (
+        view.root is root
+        and is_basic(index)
+        and len(view.functions) == len(functions) + 1
+        and view.functions[:-1] == functions
+        and view.functions[-1] == (OPS["getitem"], (index,), {})
+    )
 
 
 def index_add_(self: Any, axis: int, indices: ArrayLike, source: ArrayLike) -> Tensor:
     """Add slices of `source` at `indices` along `axis`."""
-
-    def write(xp: Backend, array: Array, value: Any) -> None:
-        index = whole_axis(_indices(xp, array, axis, indices, "index_add_"), axis, array.ndim)
-        xp.add_at(array, index, _as_shape(xp, array, value, index))
-
-    return _write(self, source, "index_add_", write)
+    index = whole_axis(_indices(self, axis, indices, "index_add_"), axis, self.ndim)
+    return _write(self, source, "index_add_", _add_at(index), index, _ADD_AT)
 
 
 def scatter_add_(self: Any, axis: int, indices: ArrayLike, source: ArrayLike) -> Tensor:
     """Add elements of `source` at `indices` of the same place along `axis`."""
-
-    def write(xp: Backend, array: Array, value: Any) -> None:
-        raw = _indices(xp, array, axis, indices, "scatter_add_")
-        if is_array(value) and (
-            len(value.shape) != raw.ndim or any(v < i for v, i in zip(value.shape, raw.shape, strict=True))
-        ):
+    raw = _indices(self, axis, indices, "scatter_add_")
+    if isinstance(source, list | tuple):
+        source = ops.asarray(source, dtype=self.dtype, device=self.device)
+    if not isinstance(source, NUMBERS):
+        shape = getattr(source, "shape", raw.shape)
+        if len(shape) != raw.ndim or any(size < needed for size, needed in zip(shape, raw.shape, strict=True)):
             raise ShapeError(
-                f"scatter_add_: a source of shape {format_shape(value.shape)} has no element for each index "
+                f"scatter_add_: a source of shape {format_shape(shape)} has no element for each index "
                 f"of shape {format_shape(raw.shape)}"
             )
-        if is_array(value):
-            value = xp.getitem(value, tuple(slice(size) for size in raw.shape))
-        index = along_axis(xp, raw, axis, raw.shape)
-        xp.add_at(array, index, _as_shape(xp, array, value, index))
+        if shape != raw.shape:
+            source = ops.asarray(source)[tuple(slice(size) for size in raw.shape)]
+    index = along_axis(namespaces[type(raw)], raw, axis, raw.shape)
+    return _write(self, source, "scatter_add_", _add_at(index), index, _ADD_AT)
 
-    return _write(self, source, "scatter_add_", write)
+
+def _add_at(index: Any) -> Callable[[Backend, Array, Any], None]:
+    return lambda xp, array, value: xp.add_at(array, index, _as_shape(xp, array, value, index))
 
 
 def _as_shape(xp: Backend, array: Array, value: Any, index: Any) -> Array:
@@ -198,8 +322,10 @@ def _as_shape(xp: Backend, array: Array, value: Any, index: Any) -> Array:
     return xp.broadcast_to(value, shape)
 
 
-def _indices(xp: Backend, array: Array, axis: int, indices: Any, name: str) -> Array:
-    """The raw index array, checked so that nothing is written when one is wrong."""
+def _indices(target: Tensor, axis: int, indices: Any, name: str) -> Array:
+    """The raw index array, checked so that nothing is written when one is wrong, and a copy."""
+    array = target.array
+    xp = namespaces[type(array)]
     raw = indices.array if type(indices) is Tensor else indices
     if not is_array(raw):
         raw = xp.from_host(NUMPY.host_array(raw), xp.device(array))
@@ -211,4 +337,11 @@ def _indices(xp: Backend, array: Array, axis: int, indices: Any, name: str) -> A
     size = array.shape[axis]
     if 0 not in raw.shape and (int(xp.min(raw)) < -size or int(xp.max(raw)) >= size):
         raise IndexingError(f"{name}: an index is outside axis {axis} of size {size}")
-    return raw
+    return xp.copy(raw)
+
+
+def _reworded(name: str, error: Exception) -> ArraygradError:
+    kind = (
+        ShapeError if isinstance(error, ValueError) else IndexingError if isinstance(error, IndexError) else DtypeError
+    )
+    return kind(f"{name}: {error}")

@@ -13,8 +13,9 @@
 - Destruction of a long chain does not recurse: CPython's deallocator queues nested objects by itself.
 
 A *box* is a list with one array, shared by all nodes that saved the same tensor since it was last
-written to. A write that is not recorded empties the box: it then holds the version that was saved and the
-Storage that counts, two items where unpacking expects one. So a check costs nothing until there is a write.
+written to. A write that carries history puts a copy into the box: the savers keep the value that they saved. Any
+other write empties it: it then holds the version that was saved and the Storage that counts, more items than
+the one that unpacking expects. So a check costs nothing until there is a write.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from arraygrad.accumulate import OutputPart
-from arraygrad.backends import Array
+from arraygrad.backends import Array, namespaces
 from arraygrad.errors import VersionError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class FunctionNode:
         """The nodes that receive the gradient of each input, with the index of their output."""
         return tuple(
             (made_by(edge), edge.saved[0][0] if edge.saved else 0)
-            if type(edge) is FunctionNode and edge.op is OUTPUT
+            if isinstance(edge, FunctionNode) and edge.op is OUTPUT
             else (edge, 0)
             for edge in made_by(self).edges
         )
@@ -96,6 +97,12 @@ def output_node(parent: FunctionNode, position: int, array: Array) -> FunctionNo
     node.op, node.edges, node.saved, node.extras = OUTPUT, (parent,), ((position,),), None
     node.shape, node.dtype = array.shape, array.dtype
     return node
+
+
+class WriteNode(FunctionNode):
+    """The node of a write in place: the engine gives it a cotangent that it may change."""
+
+    __slots__ = ()
 
 
 class AccumulateGrad:
@@ -132,13 +139,14 @@ class SharedBox(list[Any]):
 class Storage:
     """The memory that a tensor, its views and its `detach()` aliases share; made when first needed."""
 
-    __slots__ = ("_boxes", "_first_box", "_limit", "version")
+    __slots__ = ("_boxes", "_first_box", "_limit", "epoch", "version")
 
     #: A box that a node may still hold has been emptied: from now on backward looks for stale ones first.
     any_stale: ClassVar[bool] = False
 
     def __init__(self, first_box: list[Any] | None) -> None:
-        self.version = 0
+        #: The number of writes, and of those that carried history.
+        self.version = self.epoch = 0
         self._first_box = first_box  # made before there was a Storage
         self._boxes: list[weakref.ref[SharedBox]] = []
         self._limit = 8
@@ -152,21 +160,17 @@ class Storage:
             self._limit = 2 * len(self._boxes) + 8
         return box
 
-    def written(self) -> None:
-        """Count a write, and empty all boxes."""
-        boxes = [reference() for reference in self._boxes]
-        for box in (self._first_box, *boxes):
-            if box is not None:
-                box[:] = [self.version, self]
-                Storage.any_stale = True
+    def take_boxes(self) -> list[list[Any]]:
+        """Return the boxes that hold this memory, and forget them: a write is about to change it."""
+        found = [self._first_box, *[reference() for reference in self._boxes]]
         self._first_box, self._boxes = None, []
-        self.version += 1
+        return [box for box in found if box is not None]
 
 
 def box_of(tensor: Tensor) -> list[Any]:
     """Return the box that all nodes share which save `tensor` as it is now."""
     box = tensor._box
-    if box is None or len(box) != 1:
+    if box is None or box[0] is not tensor.array:
         storage = tensor._storage
         box = tensor._box = [tensor.array] if storage is None else storage.new_box(tensor.array)
     return box
@@ -180,20 +184,34 @@ def storage_of(tensor: Tensor) -> Storage:
     return storage
 
 
-def mark_written(tensor: Tensor) -> None:
+def keep_saved(tensor: Tensor) -> None:
+    """Before a write that carries history: give those that saved this memory a copy of what they saved."""
+    for box in storage_of(tensor).take_boxes():
+        box[0] = namespaces[type(box[0])].copy(box[0])
+    tensor._box = None
+
+
+def mark_written(tensor: Tensor, site: str | None = None) -> None:
     """Count a write to the memory of `tensor`, and empty the boxes that held what was there."""
     storage = storage_of(tensor)
     tensor._box = None
-    storage.written()
+    for box in storage.take_boxes():
+        box[:] = [storage.version, storage, site]
+        Storage.any_stale = True
+    storage.version += 1
 
 
 def check_saved(node: FunctionNode | AccumulateGrad) -> None:
     """Refuse to run a node if something that it saved has been written to since."""
     for box in node.saved or ():
         if box is not None and len(box) != 1:
-            saved_version, storage = box
+            saved_version, storage, site = box
+            saved_at = (node.extras or {}).get("site")
             raise VersionError(
                 "one of the variables needed for gradient computation has been modified by an inplace "
-                f"operation: expected version {saved_version}, got {storage.version}; "
-                f"{node.name} saved it: write to a copy, or compute anew instead of in place"
+                f"operation: expected version {saved_version}, got {storage.version}; {node.name} saved it"
+                + (f" at {saved_at}" if saved_at else "")
+                + (f", and the write was at {site}" if site else "")
+                + ": write to a copy, or compute anew instead of in place"
+                + ("" if site else "; with anomaly detection on, this message says where the write was")
             )

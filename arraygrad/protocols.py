@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from arraygrad import backends
 from arraygrad.backends import NUMPY, namespaces
 from arraygrad.errors import GraphError, ShapeError
+from arraygrad.views import link
 
 if TYPE_CHECKING:
     from arraygrad.tensor import Tensor
@@ -84,9 +85,9 @@ class Protocols:
 
     def __copy__(self) -> Tensor:
         alias = self._alias()
-        if self.is_leaf:
-            alias.requires_grad_(self.requires_grad)
-        else:
+        if self.is_leaf and self.requires_grad:
+            alias.requires_grad_()
+        elif not link(alias, self):  # type: ignore[arg-type]  # Tensor is this class's only heir
             alias._node = self._node
         alias._grad = None if self._grad is None else self._grad.detach().clone()
         return alias

@@ -24,8 +24,9 @@ from arraygrad.backends import (
 )
 from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape, user_location
 from arraygrad.modes import grad_enabled
-from arraygrad.node import FunctionNode, box_of, output_node, storage_of
+from arraygrad.node import FunctionNode, box_of, output_node
 from arraygrad.tensor import Tensor
+from arraygrad.views import history, link
 
 if TYPE_CHECKING:
     from arraygrad.op import Op
@@ -62,8 +63,8 @@ def unary(op: Op) -> Callable[..., Tensor]:
         # What Tensor(result) would do, without the call: 0.06 us.
         out = _new_tensor(Tensor)
         out.array = result
-        out._node = out._grad = out._box = out._storage = None
-        edge = x._node
+        out._node = out._grad = out._box = out._storage = out._view = None
+        edge = x._node if x._view is None else history(x)
         if edge is None or is_constant or not grad_enabled():
             return out
         node = out._node = _new_node(FunctionNode)
@@ -77,7 +78,7 @@ def unary(op: Op) -> Callable[..., Tensor]:
             node.saved = (box,)
         elif saves_input:
             box = x._box
-            node.saved = (box_of(x) if box is None or len(box) != 1 else box,)
+            node.saved = (box_of(x) if box is None or box[0] is not array else box,)
         elif saves_nothing:
             node.saved = ()
         else:
@@ -103,10 +104,10 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         try:
             if type(x1) is Tensor:
                 array1 = x1.array
-                edge1 = x1._node
+                edge1 = x1._node if x1._view is None else history(x1)
                 if type(x2) is Tensor:
                     array2 = x2.array
-                    edge2 = x2._node
+                    edge2 = x2._node if x2._view is None else history(x2)
                 else:
                     array2 = x2 if type(x2) is float or type(x2) is int else _operand(op, x2)
                 xp = namespaces[type(array1)]
@@ -117,7 +118,7 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 if type(x2) is not Tensor and not is_array(array1):
                     x2 = _as_tensor(op, x2)
                 array2 = x2.array if type(x2) is Tensor else _operand(op, x2)
-                edge2 = x2._node if type(x2) is Tensor else None
+                edge2 = history(x2) if type(x2) is Tensor else None
                 xp = common_backend(op.name, [a for a in (array1, array2) if is_array(a)])
         except ForeignOperandError:
             if as_operator:
@@ -136,7 +137,7 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
             forward_check(op, (array1, array2), result)
         out = _new_tensor(Tensor)
         out.array = result
-        out._node = out._grad = out._box = out._storage = None
+        out._node = out._grad = out._box = out._storage = out._view = None
         if (edge1 is None and edge2 is None) or is_constant or not grad_enabled():
             return out
         node = out._node = _new_node(FunctionNode)
@@ -241,12 +242,16 @@ def generic(op: Op) -> Callable[..., Tensor]:
         out = Tensor(result)
         if is_view:
             source = values[0]
-            if type(source) is Tensor and _is_view_of(result, source.array):
-                out._storage = storage_of(source)
+            if (
+                type(source) is Tensor
+                and _is_view_of(result, source.array)
+                and link(out, source, (op, tuple(raw[1:positional]), keyword_values))
+            ):
+                return out
         if is_constant or not grad_enabled():
             return out
         candidates = values[0] if takes_sequence else [values[i] for i in rules_at]
-        edges = tuple([value._node if type(value) is Tensor else None for value in candidates])
+        edges = tuple([history(value) if type(value) is Tensor else None for value in candidates])
         if edges.count(None) == len(edges) or (dtype_at is not None and not _is_floating(result)):
             return out
         node = out._node = _new_node(FunctionNode)
@@ -270,7 +275,7 @@ def _wrap_several(
         for array in arrays:
             forward_check(op, operands, array)
     out = op.outputs(*map(Tensor, arrays))
-    edges = tuple([value._node if type(value) is Tensor else None for value in candidates])
+    edges = tuple([history(value) if type(value) is Tensor else None for value in candidates])
     if edges.count(None) < len(edges) and grad_enabled():
         node = _new_node(FunctionNode)
         node.op, node.edges = op, edges

@@ -13,6 +13,7 @@ from arraygrad.errors import DeviceError, DtypeError, GraphError, ShapeError, fo
 from arraygrad.methods import ArrayMethods
 from arraygrad.node import AccumulateGrad, FunctionNode, Storage, made_by, storage_of
 from arraygrad.protocols import Protocols
+from arraygrad.views import View, history
 
 #: What stands wherever a tensor is expected: a Tensor, a raw array, a Python or NumPy number. The note
 #: lets a declaration find its array inputs, however the annotation is written down.
@@ -25,7 +26,7 @@ class Tensor(ArrayMethods, Protocols):
     Make one with `arraygrad.tensor` or `arraygrad.asarray`. `array` is the raw array itself.
     """
 
-    __slots__ = ("__weakref__", "_box", "_grad", "_node", "_storage", "array")
+    __slots__ = ("__weakref__", "_box", "_grad", "_node", "_storage", "_view", "array")
 
     array: Array
     #: What made this tensor; a leaf's AccumulateGrad; None where no gradient is wanted.
@@ -34,12 +35,14 @@ class Tensor(ArrayMethods, Protocols):
     #: The box of nodes that saved this tensor (see node.py), and the memory's record; made when needed.
     _box: list[Any] | None
     _storage: Storage | None
+    #: Of a tensor that shares another one's memory (see views.py). `history()` reads `_node` in its light.
+    _view: View | None
 
     def __init__(self, array: Array) -> None:
         if type(array) not in namespaces and not backends.is_array(array):
             raise DtypeError(f"Tensor wraps a raw array, got {type(array).__name__}; use arraygrad.tensor")
         self.array = array
-        self._node = self._grad = self._box = self._storage = None
+        self._node = self._grad = self._box = self._storage = self._view = None
 
     def _like(self, array: Array) -> Tensor:
         return Tensor(array)
@@ -92,7 +95,7 @@ class Tensor(ArrayMethods, Protocols):
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to this tensor. Set it on leaves; results inherit it."""
-        return self._node is not None
+        return history(self) is not None
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
@@ -119,6 +122,7 @@ class Tensor(ArrayMethods, Protocols):
             self._node = None
         elif self._node is None:
             storage_of(self)  # a leaf is written to in every step: its boxes are listed from the start
+            self._view = None  # it has no history to keep up with
             self._node = AccumulateGrad(self)
         return self
 
@@ -151,13 +155,13 @@ class Tensor(ArrayMethods, Protocols):
     @property
     def grad_fn(self) -> FunctionNode | None:
         """The node that made this tensor, None for a leaf. It has `name` and `next_functions`."""
-        node = self._node
-        return made_by(node) if type(node) is FunctionNode else None
+        node = history(self)
+        return made_by(node) if isinstance(node, FunctionNode) else None
 
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded operation made this tensor."""
-        return type(self._node) is not FunctionNode
+        return not isinstance(history(self), FunctionNode)
 
     def backward(self, gradient: ArrayLike | None = None, *, retain_graph: bool = False) -> None:
         """Add the gradient of this tensor with respect to each leaf to the leaf's `grad`.
@@ -188,10 +192,10 @@ class Tensor(ArrayMethods, Protocols):
 
         The graph does not keep the tensor alive for it. A second backward replaces what is stored.
         """
-        node = self._node
+        node = history(self)
         if node is None:
             raise GraphError("retain_grad needs a tensor that requires grad")
-        if type(node) is FunctionNode:
+        if isinstance(node, FunctionNode):
             extras = node.extras = node.extras or {}
             retained = extras.setdefault("retained", [])
             if not any(reference() is self for reference in retained):
@@ -208,7 +212,7 @@ class Tensor(ArrayMethods, Protocols):
 
     def detach_(self) -> Tensor:
         """Forget the history in place: the tensor becomes a leaf that does not require grad."""
-        self._node = None
+        self._node = self._view = None
         return self
 
     # ---- Conversion

@@ -111,6 +111,14 @@ class Backend:
         """Tell whether the array may be written to and no two of its elements share memory."""
         return True
 
+    def is_contiguous(self, array: Array) -> bool:
+        """Tell whether the elements lie in memory in their order, so that every reshape is a view."""
+        return bool(array.flags.c_contiguous)
+
+    def diagonal(self, x: Array, /, *, offset: int = 0) -> Array:
+        """The diagonals of matrices, a view that can be written to as far as `x` can."""
+        return self.linalg.diagonal(x, offset=offset)
+
     # Indexing as generous as NumPy's, and its transposes
 
     def getitem(self, x: Array, index: Any, /) -> Array:
@@ -123,6 +131,10 @@ class Backend:
 
     def add_at(self, x: Array, index: Any, value: Any, /) -> None:
         """`x[index] += value`, adding once for each time that an element is indexed."""
+        raise NotImplementedError
+
+    def last_writes(self, x: Array, index: Any, /) -> Array | None:
+        """For each element of `x[index]` whether `x[index] = value` writes it last; None if nothing repeats."""
         raise NotImplementedError
 
     def scatter(self, g: Array, index: Any, shape: tuple[int, ...], /) -> Array:

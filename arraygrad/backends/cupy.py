@@ -91,6 +91,16 @@ class CupyBackend(Backend):
         else:
             cupyx.scatter_add(x, index, value)
 
+    def last_writes(self, x: Array, index: Any, /) -> Array | None:
+        index = full_index(index)
+        advanced = [item for item in index if not is_basic(item)]
+        if not advanced or (len(advanced) == 1 and advanced[0].dtype == np.bool_):
+            return None
+        writer = cupy.zeros(x.shape, np.int64)
+        places = cupy.arange(writer[index].size).reshape(writer[index].shape)
+        cupyx.scatter_max(writer, index, places)
+        return writer[index] == places  # whether any repeats would take a synchronisation to know
+
     def scatter(self, g: Array, index: Any, shape: tuple[int, ...], /) -> Array:
         result = cupy.zeros(shape, g.dtype)
         self.add_at(result, index, g)

@@ -96,6 +96,11 @@ class NumpyBackend(Backend):
     def is_writable(self, array: Array) -> bool:
         return bool(array.flags.writeable)
 
+    def diagonal(self, x: Array, /, *, offset: int = 0) -> Array:
+        diagonal = np.diagonal(x, offset, -2, -1)
+        diagonal.flags.writeable = x.flags.writeable  # NumPy announces this and does not do it yet
+        return diagonal
+
     def random_source(self, seed: int | None) -> Any:
         return np.random.default_rng(seed)
 
@@ -108,6 +113,16 @@ class NumpyBackend(Backend):
             x[index] += value
         elif not _add_sorted(x, index, value):
             np.add.at(x, index, value)
+
+    def last_writes(self, x: Array, index: Any, /) -> Array | None:
+        index = full_index(index)
+        if is_basic(index) or _no_repeats(index):
+            return None
+        writer = np.empty(x.shape, np.intp)  # never filled as a whole: it costs what the index touches
+        places = np.arange(writer[index].size).reshape(writer[index].shape)
+        writer[index] = places
+        last: Array = writer[index] == places
+        return None if last.all() else last
 
     def scatter(self, g: Array, index: Any, shape: tuple[int, ...], /) -> Array:
         result = np.zeros(shape, g.dtype)

@@ -73,6 +73,12 @@ class StrictBackend(Backend):
     def is_writable(self, array: Array) -> bool:
         return NUMPY.is_writable(array._array)
 
+    def is_contiguous(self, array: Array) -> bool:
+        return NUMPY.is_contiguous(array._array)
+
+    def diagonal(self, x: Array, /, *, offset: int = 0) -> Array:
+        return self._wrap(NUMPY.diagonal(x._array, offset=offset), x)
+
     def getitem(self, x: Array, index: Any, /) -> Array:
         return self._wrap(x._array[self._inner_index(x, index)], x)
 
@@ -81,6 +87,10 @@ class StrictBackend(Backend):
 
     def add_at(self, x: Array, index: Any, value: Any, /) -> None:
         NUMPY.add_at(x._array, self._inner_index(x, index), value._array)
+
+    def last_writes(self, x: Array, index: Any, /) -> Array | None:
+        last = NUMPY.last_writes(x._array, self._inner_index(x, index))
+        return None if last is None else self._wrap(last, x)
 
     def scatter(self, g: Array, index: Any, shape: tuple[int, ...], /) -> Array:
         return self._wrap(NUMPY.scatter(g._array, self._inner_index(g, index), shape), g)

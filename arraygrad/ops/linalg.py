@@ -224,9 +224,9 @@ def _grad_of_power(g: Array, xp: Any, x: Array, n: int) -> Array:
 def diagonal(xp: Any, x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Diagonals of matrices `(..., M, N)`: `offset` above the main one, or below it if negative.
 
-    A view, which cannot be written to.
+    A view.
     """
-    return xp.linalg.diagonal(x, offset=offset)
+    return xp.diagonal(x, offset=offset)
 
 
 def as_rows(xp: Any, g: Array, shape: tuple[int, ...], offset: int) -> Array:
