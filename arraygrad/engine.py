@@ -28,7 +28,8 @@ from arraygrad.backends import (
     several_devices,
 )
 from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
-from arraygrad.node import AccumulateGrad, FunctionNode, Storage, WriteNode, check_saved, mark_written
+from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
+from arraygrad.storage import Storage, check_saved, mark_written
 from arraygrad.views import history
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _run_nodes(
     grad: Any = None
     array_type: Any = None
     dtype: Any = None
-    is_complex_node = False
+    is_complex_node = has_written = False
     xp: Backend = NUMPY
     while ready:
         node, g = ready.pop()
@@ -177,8 +178,10 @@ def _run_nodes(
                 if not fresh or (type(node) is WriteNode and not (xp.is_contiguous(g) and xp.is_writable(g))):
                     g = xp.copy(g)
             if isinstance(node, AccumulateGrad):
-                leaves.append((node, g))
+                if g is not None or has_written:
+                    leaves.append((node, g))
                 continue
+            has_written = True
         if node.extras is not None and g is not None:
             _retain(node, g, retained)
         edges, saved = node.edges, node.saved
@@ -280,7 +283,7 @@ def _retain(node: FunctionNode, g: Array, retained: list[tuple[Tensor, Tensor | 
 
 
 def _accumulate(accumulator: AccumulateGrad, grad: Array | None) -> None:
-    """Add an array that nobody else holds to the gradient of a leaf; None where nothing depends on it."""
+    """Add an array that nobody else holds to the gradient of a leaf; None where what depended on it was replaced."""
     leaf = accumulator.variable
     if leaf is None or type(leaf._node) is not AccumulateGrad:
         return

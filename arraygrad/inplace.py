@@ -32,9 +32,10 @@ from arraygrad.errors import (
     user_location,
 )
 from arraygrad.modes import grad_enabled
-from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode, keep_saved, mark_written
+from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
 from arraygrad.op import OPS
 from arraygrad.ops.indexing import along_axis, raw_index, whole_axis
+from arraygrad.storage import keep_saved, mark_written
 from arraygrad.tensor import ArrayLike, Tensor
 from arraygrad.views import View, history, keep_retained, rebase
 

@@ -24,7 +24,8 @@ from arraygrad.backends import (
 )
 from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape, user_location
 from arraygrad.modes import grad_enabled
-from arraygrad.node import FunctionNode, box_of, output_node
+from arraygrad.node import FunctionNode, output_node
+from arraygrad.storage import box_of
 from arraygrad.tensor import Tensor
 from arraygrad.views import history, link
 

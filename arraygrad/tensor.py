@@ -11,8 +11,9 @@ from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import DeviceError, DtypeError, GraphError, ShapeError, format_shape
 from arraygrad.methods import ArrayMethods
-from arraygrad.node import AccumulateGrad, FunctionNode, Storage, made_by, storage_of
+from arraygrad.node import AccumulateGrad, FunctionNode, made_by
 from arraygrad.protocols import Protocols
+from arraygrad.storage import Storage, storage_of
 from arraygrad.views import View, history
 
 #: What stands wherever a tensor is expected: a Tensor, a raw array, a Python or NumPy number. The note

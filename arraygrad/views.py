@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from arraygrad.accumulate import Part
 from arraygrad.backends import Array
 from arraygrad.modes import grad_enabled
-from arraygrad.node import AccumulateGrad, FunctionNode, storage_of
+from arraygrad.node import AccumulateGrad, FunctionNode
+from arraygrad.storage import storage_of
 
 if TYPE_CHECKING:
     from arraygrad.op import Op

@@ -14,6 +14,7 @@ import numpy as np
 
 import arraygrad as ag
 from arraygrad import linalg
+from arraygrad.ops.decompositions import _multiply_used
 from arraygrad.ops.linalg import cofactors
 
 inf = float("inf")
@@ -286,6 +287,12 @@ def rows(op: Callable[..., Any], draw: Callable[..., Any], draw_complex: Callabl
             positives | {f"upper {label}": (args, {"upper": True}) for label, args in positives.items()},
             function=of_hermitian(linalg.cholesky),
             composed=True,
+        ),
+        op(
+            "multiply_used",
+            lambda x1, x2, is_used: np.where(is_used, x1 * x2, 0.0),
+            {"all": (m33, m33, np.ones((3, 3), bool))},
+            function=_multiply_used,
         ),
         op(
             "eigvalsh",

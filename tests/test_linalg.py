@@ -227,15 +227,31 @@ def test_svd_refuses_gradients_through_arbitrary_vectors() -> None:
 def test_svd_at_a_singular_value_of_0() -> None:
     tall, square = np.array([[1.0, 2.0], [2.0, 4.0], [0.0, 0.0]]), np.array([[1.0, 2.0], [2.0, 4.0]])
 
-    def loss(x: ag.Tensor) -> ag.Tensor:
-        return linalg.svd(x, full_matrices=False).U[0, 0] ** 2
+    def loss(x: ag.Tensor, column: int = 0) -> ag.Tensor:
+        return linalg.svd(x, full_matrices=False).U[0, column] ** 2
 
-    assert np.isnan(grad_of(loss, tall)).any()
-    x = leaf(square)
-    ag.sum(loss(x)).backward()
-    eigenvectors = leaf(square)  # those of x @ x.T
-    ag.sum(linalg.eigh(eigenvectors @ eigenvectors.T).eigenvectors[0, 1] ** 2).backward()
-    assert_close(x.grad.array, eigenvectors.grad.array, 1e-12)
+    def expected(x: np.ndarray) -> np.ndarray:
+        """The leading vector is also the last eigenvector of x @ x.T."""
+        x = leaf(x)
+        ag.sum(linalg.eigh(x @ x.T).eigenvectors[0, -1] ** 2).backward()
+        return x.grad.array
+
+    assert_close(grad_of(loss, square), expected(square), 1e-12)
+    # The vector of the value 0 has no gradient; the leading one has, which the other does not spoil.
+    assert np.isnan(grad_of(lambda x: loss(x, 1), tall)).any()
+    assert_close(grad_of(loss, tall), expected(tall), 1e-12)
+
+
+def test_vectors_of_equal_values_do_not_spoil_the_gradients_of_others() -> None:
+    # By perturbation theory: d v = sum over k of v_k (v_k . dx v) / (value - value_k).
+    values, weights = np.array([1.0, 1.0, 3.0]), np.array([1.0, 2.0, 4.0])
+    matrix, last = ROTATION @ np.diag(values) @ ROTATION.T, ROTATION[:, 2]
+    slope = sum(np.outer(v, last) * (2 * weights * last @ v) / 2.0 for v in ROTATION.T[:2])
+    expected = 0.5 * (slope + slope.T)
+    w = ag.tensor(weights)
+    assert_close(grad_of(lambda x: linalg.eigh(x).eigenvectors[:, 2] ** 2 * w, matrix), expected, 1e-12)
+    assert_close(grad_of(lambda x: linalg.svd(0.5 * (x + x.T)).U[:, 0] ** 2 * w, matrix), expected, 1e-12)
+    assert_close(grad_of(lambda x: linalg.svd(0.5 * (x + x.T)).Vh[0] ** 2 * w, matrix), expected, 1e-12)
 
 
 def test_qr_of_wide_matrices() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from arraygrad.backends import Array, is_complex
 from arraygrad.errors import GraphError, format_shape
-from arraygrad.op import constant, general
+from arraygrad.op import OPS, constant, general
 from arraygrad.ops.linalg import adjoint, diagonal_matrix, rounding_error, solve_adjoint
 from arraygrad.tensor import ArrayLike, Tensor
 
@@ -89,6 +89,26 @@ def _inverse_gaps(xp: Any, values: Array) -> Array:
     is_equal = xp.abs(gaps) <= rounding_error(xp, largest, size)[..., None]
     inverse = xp.where(is_equal, xp.nan, 1.0 / xp.where(is_equal, 1.0, gaps))
     return xp.triu(inverse, k=1) + xp.tril(inverse, k=-1)
+
+
+@general(lambda g, x2: g * x2, lambda g, x1: g * x1)
+def _multiply_used(xp: Any, x1: ArrayLike, x2: ArrayLike, is_used: ArrayLike, /) -> Array:
+    return xp.where(is_used | (x2 == x2), x1 * x2, xp.zeros_like(x1))
+
+
+def _times(xp: Any, x1: Array, x2: Array, is_used: Array) -> Array:
+    """`x1 * x2`, but 0 for NaN in `x2` that belongs to vectors which the loss does not use.
+
+    So a loss of the leading vectors has its gradient though others belong to equal values, or to 0. (The second
+    derivative is NaN then.)
+    """
+    args = (x1, x2, is_used)
+    return _multiply_used(*args) if isinstance(x1, Tensor) else OPS["multiply_used"].forward(xp, *args)
+
+
+def _used(xp: Any, g: Array) -> Array:
+    """Which columns have a cotangent."""
+    return xp.any(g != 0, axis=-2)
 
 
 # ---- Cholesky
@@ -191,7 +211,8 @@ def eigh(x: ArrayLike, /) -> EighResult:
     """Eigenvalues `(..., N)`, ascending, and eigenvectors, the columns, of Hermitian matrices `(..., N, N)`.
 
     Only a triangle of `x` is read. The gradient is Hermitian: it is the one among Hermitian matrices. A loss of
-    the eigenvectors must not change with their signs or phases; at equal eigenvalues its gradient is NaN.
+    the eigenvectors must not change with their signs or phases; at equal eigenvalues its gradient is NaN, unless it
+    uses none of their vectors.
 
     >>> import arraygrad as ag
     >>> ag.linalg.eigh(ag.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -205,7 +226,8 @@ def _grad_of_eigh(g: Any, xp: Any, values: Array, vectors: Array) -> Array:
     grad_values, grad_vectors = g
     if grad_vectors is None:
         return _from_values(xp, grad_values, vectors, adjoint(xp, vectors))
-    terms = [xp.matmul(adjoint(xp, vectors), grad_vectors) * _inverse_gaps(xp, values)]
+    inner = xp.matmul(adjoint(xp, vectors), grad_vectors)
+    terms = [_times(xp, inner, _inverse_gaps(xp, values), _used(xp, grad_vectors)[..., None, :])]
     if grad_values is not None:
         terms.append(diagonal_matrix(xp, grad_values))
     return _hermitian(xp, xp.matmul(xp.matmul(vectors, _total(terms)), adjoint(xp, vectors)))
@@ -244,7 +266,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     """Eigenvalues `(..., N)`, in no order, and eigenvectors, columns of length 1, of matrices `(..., N, N)`.
 
     Both are complex. A loss of the eigenvectors must not change with their phases; at equal eigenvalues its
-    gradient is NaN.
+    gradient is NaN, unless it uses none of their vectors.
     """
     return cast("EigResult", _eig(x))
 
@@ -259,7 +281,8 @@ def _grad_of_eig(g: Any, xp: Any, values: Array, vectors: Array) -> Array:
     if grad_vectors is not None:
         inner = xp.matmul(adjoints, grad_vectors)
         inner = inner - xp.matmul(adjoints, vectors * _real_diagonal(xp, inner)[..., None, :])
-        terms.append(inner * xp.conj(_inverse_gaps(xp, values)))
+        is_used = _used(xp, grad_vectors)[..., None, :]
+        terms.append(_times(xp, inner, xp.conj(_inverse_gaps(xp, values)), is_used))
     return xp.linalg.solve(adjoints, xp.matmul(_total(terms), adjoints))
 
 
@@ -293,7 +316,7 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     With `K = min(M, N)`, `U` is `(..., M, K)` and `Vh` is `(..., K, N)`, or `(..., M, M)` and `(..., N, N)` with
     `full_matrices`. A loss must not change if a column of `U` and a row of `Vh` change their signs or
     opposite phases together. Its gradient through `U` and `Vh` is NaN at equal singular values, and where `x` is not
-    square at singular values that are 0.
+    square at singular values that are 0, unless it uses none of their vectors.
 
     Raises:
         GraphError: in backward, the gradient passes through vectors beyond the first K: they are arbitrary.
@@ -321,18 +344,23 @@ def _grad_of_svd(g: Any, xp: Any, u: Array, s: Array, vh: Array) -> Array:
     if grad_s is not None:
         inner.append(diagonal_matrix(xp, grad_s))
     if grad_u is not None:
-        uhg = xp.matmul(adjoint(xp, u), grad_u)
-        inner.append((uhg - adjoint(xp, uhg)) * inverse_gaps * row)
+        uhg, is_used = xp.matmul(adjoint(xp, u), grad_u), _used(xp, grad_u)
+        is_used_pair = is_used[..., None, :] | is_used[..., :, None]
+        inner.append(_times(xp, uhg - adjoint(xp, uhg), inverse_gaps, is_used_pair) * row)
         if is_complex(u):  # the phase, which only U changes with: a convention without effect on a fair loss
-            inner.append(diagonal_matrix(xp, 1j * xp.imag(xp.linalg.diagonal(uhg)) * _inverse_values(xp, s)))
+            phase = _times(xp, xp.imag(xp.linalg.diagonal(uhg)), _inverse_values(xp, s), is_used)
+            inner.append(diagonal_matrix(xp, 1j * phase))
         if rows > size:
-            rest = (grad_u - xp.matmul(u, uhg)) * _inverse_values(xp, s)[..., None, :]
+            inverse = _inverse_values(xp, s)[..., None, :]
+            rest = _times(xp, grad_u - xp.matmul(u, uhg), inverse, is_used[..., None, :])
             outer.append(xp.matmul(rest, vh))
     if grad_vh is not None:
-        vhg = xp.matmul(vh, adjoint(xp, grad_vh))
-        inner.append(column * (vhg - adjoint(xp, vhg)) * inverse_gaps)
+        vhg, is_used = xp.matmul(vh, adjoint(xp, grad_vh)), _used(xp, xp.matrix_transpose(grad_vh))
+        is_used_pair = is_used[..., None, :] | is_used[..., :, None]
+        inner.append(column * _times(xp, vhg - adjoint(xp, vhg), inverse_gaps, is_used_pair))
         if columns > size:
-            rest = (grad_vh - xp.matmul(adjoint(xp, vhg), vh)) * _inverse_values(xp, s)[..., :, None]
+            inverse = _inverse_values(xp, s)[..., :, None]
+            rest = _times(xp, grad_vh - xp.matmul(adjoint(xp, vhg), vh), inverse, is_used[..., :, None])
             outer.append(xp.matmul(u, rest))
     return _total([xp.matmul(xp.matmul(u, _total(inner)), vh), *outer])
 

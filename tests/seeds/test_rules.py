@@ -619,6 +619,21 @@ WRITES = {
     "*=": (lambda x, s: x.__imul__(s), [2, 4]),
     "/=": (lambda x, s: x.__itruediv__(s), [0.5, 1]),
 }
+#: By hand: of the sum of what is written, the slope in each element of the target; and, with the elements of what is
+#: written weighted by 1 and 10, the slope in each element of the source.
+SLOPES = {
+    "add_": ([1, 1], [1, 10]),
+    "sub_": ([1, 1], [-1, -10]),
+    "mul_": ([2, 2], [1, 20]),
+    "div_": ([0.5, 0.5], [-0.25, -5]),
+    "copy_": ([0, 0], [1, 10]),
+    "fill_": ([0, 0], [11, 0]),
+    "zero_": ([0, 0], None),
+    "index_add_": ([1, 1], [10, 10]),
+    "scatter_add_": ([1, 1], [10, 10]),
+    "__setitem__": ([0, 0], [1, 10]),
+}
+SLOPES |= {"+=": SLOPES["add_"], "-=": SLOPES["sub_"], "*=": SLOPES["mul_"], "/=": SLOPES["div_"]}
 NAMES = {"+=": "add_", "-=": "sub_", "*=": "mul_", "/=": "div_"}
 
 every_write = pytest.mark.parametrize("name", WRITES)
@@ -656,16 +671,17 @@ class TestInPlace:
         assert (x.version, x.requires_grad, x.is_leaf) == (1, True, True)
 
     @every_write
-    def test_tensor_with_history_is_refused(self, name):
-        x = leaf([0.5, 1])
+    def test_tensor_with_history_is_written_with_its_history(self, name):
+        write, expected = WRITES[name]
+        x, before = leaf([0.5, 1]), plain([3, 5])
         y = x * 2
-        text = f"{NAMES.get(name, name)} is not supported on a tensor with gradient history"
-        with raises(RuntimeError, text):
-            WRITES[name][0](y, plain([2, 2]))
-        close(y.detach(), [1, 2])
-        assert y.version == 0
-        y.sum().backward()
-        close(x.grad, [2, 2])
+        z = y * before
+        write(y, plain([2, 2]))
+        close(y.detach(), expected)
+        assert (y.version, y.requires_grad, y.is_leaf) == (1, True, False)
+        (y.sum() + z.sum()).backward()
+        through_y = [2 * slope for slope in SLOPES[name][0]]
+        close(x.grad, [through_y[0] + 6, through_y[1] + 10])
 
     @every_write
     def test_tensor_with_history_is_written_without_recording(self, name):
@@ -677,13 +693,14 @@ class TestInPlace:
         assert (y.version, y.requires_grad) == (1, True)
 
     @pytest.mark.parametrize("name", [name for name in WRITES if name != "zero_"])
-    def test_source_that_requires_grad_is_refused(self, name):
+    def test_source_that_requires_grad_passes_its_history_on(self, name):
+        write, expected = WRITES[name]
         x, source = plain([1, 2]), leaf([2, 2])
-        text = f"{NAMES.get(name, name)} is not supported with a source that requires grad"
-        with raises(RuntimeError, text):
-            WRITES[name][0](x, source)
-        close(x, [1, 2])
-        assert (x.version, x.requires_grad, source.version) == (0, False, 0)
+        write(x, source)
+        close(x.detach(), expected)
+        assert (x.version, x.requires_grad, source.version) == (1, True, 0)
+        (x * plain([1, 10])).sum().backward()
+        close(source.grad, SLOPES[name][1])
 
     @pytest.mark.parametrize("name", [name for name in WRITES if name != "zero_"])
     def test_source_that_requires_grad_is_read_without_recording(self, name):

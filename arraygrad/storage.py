@@ -1,0 +1,106 @@
+"""Memory that is saved for backward, and what becomes of it when it is written to.
+
+A *box* is a list with one array, shared by all nodes that saved the same tensor since it was last
+written to. A write that carries history puts a copy into the box: the savers keep the value that they saved. Any
+other write empties it: it then holds the version that was saved and the Storage that counts, more items than
+the one that unpacking expects. So a check costs nothing until there is a write.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from arraygrad.backends import Array, namespaces
+from arraygrad.errors import VersionError
+
+if TYPE_CHECKING:
+    from arraygrad.node import AccumulateGrad, FunctionNode
+    from arraygrad.tensor import Tensor
+
+
+class SharedBox(list[Any]):
+    """A box of a tensor whose memory has other owners; weakly listed by their Storage."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Storage:
+    """The memory that a tensor, its views and its `detach()` aliases share; made when first needed."""
+
+    __slots__ = ("_boxes", "_first_box", "_limit", "epoch", "version")
+
+    #: A box that a node may still hold has been emptied: from now on backward looks for stale ones first.
+    any_stale: ClassVar[bool] = False
+
+    def __init__(self, first_box: list[Any] | None) -> None:
+        #: The number of writes, and of those that carried history.
+        self.version = self.epoch = 0
+        self._first_box = first_box  # made before there was a Storage
+        self._boxes: list[weakref.ref[SharedBox]] = []
+        self._limit = 8
+
+    def new_box(self, array: Array) -> SharedBox:
+        """Make a box for one tensor of this memory, and list it."""
+        box = SharedBox((array,))
+        self._boxes.append(weakref.ref(box))
+        if len(self._boxes) > self._limit:  # a parameter's views come and go: forget the dead ones
+            self._boxes = [reference for reference in self._boxes if reference() is not None]
+            self._limit = 2 * len(self._boxes) + 8
+        return box
+
+    def take_boxes(self) -> list[list[Any]]:
+        """Return the boxes that hold this memory, and forget them: a write is about to change it."""
+        found = [self._first_box, *[reference() for reference in self._boxes]]
+        self._first_box, self._boxes = None, []
+        return [box for box in found if box is not None]
+
+
+def box_of(tensor: Tensor) -> list[Any]:
+    """Return the box that all nodes share which save `tensor` as it is now."""
+    box = tensor._box
+    if box is None or box[0] is not tensor.array:
+        storage = tensor._storage
+        box = tensor._box = [tensor.array] if storage is None else storage.new_box(tensor.array)
+    return box
+
+
+def storage_of(tensor: Tensor) -> Storage:
+    """Return the record of the memory of `tensor`."""
+    storage = tensor._storage
+    if storage is None:
+        storage = tensor._storage = Storage(tensor._box)
+    return storage
+
+
+def keep_saved(tensor: Tensor) -> None:
+    """Before a write that carries history: give those that saved this memory a copy of what they saved."""
+    for box in storage_of(tensor).take_boxes():
+        box[0] = namespaces[type(box[0])].copy(box[0])
+    tensor._box = None
+
+
+def mark_written(tensor: Tensor, site: str | None = None) -> None:
+    """Count a write to the memory of `tensor`, and empty the boxes that held what was there."""
+    storage = storage_of(tensor)
+    tensor._box = None
+    for box in storage.take_boxes():
+        box[:] = [storage.version, storage, site]
+        Storage.any_stale = True
+    storage.version += 1
+
+
+def check_saved(node: FunctionNode | AccumulateGrad) -> None:
+    """Refuse to run a node if something that it saved has been written to since."""
+    for box in node.saved or ():
+        if box is not None and len(box) != 1:
+            saved_version, storage, site = box
+            saved_at = (node.extras or {}).get("site")
+            raise VersionError(
+                "one of the variables needed for gradient computation has been modified by an inplace "
+                f"operation: expected version {saved_version}, got {storage.version}; {node.name} saved it"
+                + (f" at {saved_at}" if saved_at else "")
+                + (f", and the write was at {site}" if site else "")
+                + ": write to a copy, or compute anew instead of in place"
+                + ("" if site else "; with anomaly detection on, this message says where the write was")
+            )
