@@ -40,6 +40,7 @@ from arraygrad.errors import (
     VersionError,
 )
 from arraygrad.gradcheck import GradcheckResult, gradcheck
+from arraygrad.storage import allow_mutation_on_saved_tensors
 from arraygrad.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from arraygrad.ops.creation import (
     arange,
@@ -193,6 +194,7 @@ __all__ = [
     "acosh",
     "add",
     "all",
+    "allow_mutation_on_saved_tensors",
     "any",
     "arange",
     "argmax",

@@ -35,7 +35,7 @@ from arraygrad.modes import grad_enabled
 from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
 from arraygrad.op import OPS
 from arraygrad.ops.indexing import along_axis, raw_index, whole_axis
-from arraygrad.storage import keep_saved, mark_written
+from arraygrad.storage import keep_saved, keeps_saved, mark_written
 from arraygrad.tensor import ArrayLike, Tensor
 from arraygrad.views import View, history, keep_retained, rebase
 
@@ -51,7 +51,7 @@ class _Write:
         (functions,), (index,), (last,) = saved
         region = apply(xp, g, functions)
         part = xp.getitem(region, index)
-        is_all = part.size == g.size and _selects_once(index)
+        is_all = part.size == g.size and part.dtype == g.dtype and _selects_once(index)  # not just the real parts
         value = None
         if edges[1] is not None:
             value = xp.copy(part) if last is None else xp.where(last, part, xp.zeros_like(part))
@@ -126,6 +126,7 @@ def _write(
             value = _value(xp, array, source, name)
             if is_recorded:
                 node = _write_node(xp, target, source, index, op)
+            if is_recorded or keeps_saved():
                 keep_saved(target)
             write(xp, array, value)
     except ArraygradError:

@@ -9,6 +9,9 @@ the one that unpacking expects. So a check costs nothing until there is a write.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from arraygrad.backends import Array, namespaces
@@ -74,7 +77,7 @@ def storage_of(tensor: Tensor) -> Storage:
 
 
 def keep_saved(tensor: Tensor) -> None:
-    """Before a write that carries history: give those that saved this memory a copy of what they saved."""
+    """Before a write: give those that saved this memory a copy of what they saved."""
     for box in storage_of(tensor).take_boxes():
         box[0] = namespaces[type(box[0])].copy(box[0])
     tensor._box = None
@@ -88,6 +91,35 @@ def mark_written(tensor: Tensor, site: str | None = None) -> None:
         box[:] = [storage.version, storage, site]
         Storage.any_stale = True
     storage.version += 1
+
+
+_keeps_saved: ContextVar[bool] = ContextVar("arraygrad_keeps_saved", default=False)
+#: Whether writes without history, too, leave a copy to those that saved the memory.
+keeps_saved = _keeps_saved.get
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[None]:
+    """Let any write inside the block leave a copy to the graphs that saved the memory.
+
+    For other people's code that reuses its constants: without it, backward refuses a graph that saved a tensor which
+    was then written to without history (a plain one, or inside no_grad). PyTorch has it under the same name.
+
+    >>> import arraygrad as ag
+    >>> x, scale = ag.tensor(2.0, requires_grad=True), ag.tensor(3.0)
+    >>> with ag.allow_mutation_on_saved_tensors():
+    ...     y = x * scale
+    ...     scale += 1.0
+    >>> y.backward()
+    >>> x.grad.item()
+    3.0
+    """
+    before = _keeps_saved.get()
+    _keeps_saved.set(True)
+    try:
+        yield
+    finally:
+        _keeps_saved.set(before)
 
 
 def check_saved(node: FunctionNode | AccumulateGrad) -> None:
