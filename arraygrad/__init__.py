@@ -9,6 +9,7 @@ w.grad
 """
 
 from arraygrad.tensor import Tensor  # isort: skip  first: its end imports the operations
+from arraygrad.autograd import gradients
 from arraygrad.backends import get_default_device, set_default_device
 from arraygrad.debug import detect_anomaly, graph_dot, set_anomaly_detection, set_backward_trace
 from arraygrad.dtypes import (
@@ -39,7 +40,7 @@ from arraygrad.errors import (
     ShapeError,
     VersionError,
 )
-from arraygrad.gradcheck import GradcheckResult, gradcheck
+from arraygrad.gradcheck import GradcheckResult, gradcheck, gradgradcheck
 from arraygrad.storage import allow_mutation_on_saved_tensors
 from arraygrad.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from arraygrad.ops.creation import (
@@ -264,6 +265,8 @@ __all__ = [
     "gelu",
     "get_default_device",
     "gradcheck",
+    "gradgradcheck",
+    "gradients",
     "gradient",
     "graph_dot",
     "greater",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from arraygrad.backends import Array, Backend, namespaces
+from arraygrad.backends import Array, Backend
 from arraygrad.errors import GraphError, ShapeError, format_shape
 
 
@@ -101,6 +101,7 @@ def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], 
                 f"Function {node.name} returned an invalid gradient at index {position} - "
                 f"got {format_shape(grad.shape)} but expected shape {format_shape(shape)}"
             ) from None
+    dtype = xp.dtype(dtype)
     if grad.dtype != dtype:
         if grad.dtype in xp.complex_dtypes and dtype not in xp.complex_dtypes:
             grad = xp.real(grad)  # the part of it along the real numbers
@@ -128,21 +129,22 @@ class Buffer:
         self.is_owned = False
         self.parts: list[Part] = []
 
-    def add(self, grad: Array) -> None:
+    def add(self, xp: Backend, grad: Array) -> None:
         """Add what one consumer has delivered."""
         if self.array is None:
             self.array = grad
         elif self.is_owned:
             self.array += grad
         else:
-            total = self.array + grad
-            self.array, self.is_owned = namespaces[type(grad)].lift(total), True
+            self.array, self.is_owned = xp.lift(self.array + grad), xp.owns_sums
 
-    def add_owned(self, grad: Array) -> None:
+    def add_owned(self, xp: Backend, grad: Array) -> None:
         """Add what the consumer does not keep."""
-        if self.array is not None:
+        if self.array is not None and not xp.owns_sums:
+            grad = grad + self.array
+        elif self.array is not None:
             grad += self.array
-        self.array, self.is_owned = grad, True
+        self.array, self.is_owned = grad, xp.owns_sums
 
     def add_part(self, xp: Backend, part: Part) -> None:
         """Add where the part is."""

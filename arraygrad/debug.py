@@ -56,6 +56,7 @@ def trace_node(stream: TextIO, node: FunctionNode | AccumulateGrad, g: Array) ->
             if part is not None:
                 trace_node(stream, node, part)
         return
+    g = getattr(g, "array", g)  # a tensor, where backward is recorded
     xp = namespaces[type(g)]
     size = xp.abs(g)  # of complex numbers too, and in a type that has room for the sum
     size = xp.astype(size, xp.float64, copy=False)
@@ -131,6 +132,7 @@ def check_gradients(node: FunctionNode, grads: Sequence[Any]) -> None:
         array = grad.g if type(grad) in (Part, OutputPart, Owned) else grad
         if array is None:
             continue
+        array = getattr(array, "array", array)
         xp = namespaces.get(type(array), NUMPY)  # NumPy's functions of 0-d arrays return scalars
         if bool(xp.any(xp.isnan(array))):
             site = (node.extras or {}).get("site")

@@ -12,22 +12,14 @@ then, unless retain_graph or anomaly detection keeps it to the end: memory is fr
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arraygrad import debug
 from arraygrad.accumulate import FRESH, Buffer, OutputPart, Owned, Part, fit, getrefcount
-from arraygrad.backends import (
-    NUMPY,
-    Array,
-    Backend,
-    check_devices,
-    is_array,
-    is_complex,
-    namespaces,
-    several_devices,
-)
-from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
+from arraygrad.backends import NUMPY, Array, Backend, is_array, namespaces, several_devices
+from arraygrad.errors import GraphError
+from arraygrad.modes import enable_grad
 from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
 from arraygrad.storage import Storage, check_saved, mark_written
 from arraygrad.views import history
@@ -36,45 +28,6 @@ if TYPE_CHECKING:
     from arraygrad.tensor import Tensor
 
 Node = FunctionNode | AccumulateGrad
-
-
-def backward(root: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:
-    """Add the gradient of `root` with respect to each leaf to the leaf's `grad`; see Tensor.backward."""
-    node = history(root)
-    if node is None:
-        raise GraphError(
-            "backward needs a tensor that requires grad; this one was computed from tensors that do not, "
-            "or inside no_grad()"
-        )
-    run(node, _seed(root, gradient), retain_graph)
-
-
-def _seed(root: Tensor, gradient: Any) -> Array:
-    xp, array = namespaces[type(root.array)], root.array
-    if gradient is None:
-        if is_complex(array):
-            raise ShapeError(
-                "grad can be implicitly created only for real scalar outputs, got a complex one; "
-                "take its real part, or pass backward(gradient)"
-            )
-        if root.size != 1:
-            raise ShapeError(
-                "grad can be implicitly created only for scalar outputs, "
-                f"got shape {format_shape(root.shape)}; pass backward(gradient) of that shape"
-            )
-        with xp.scope(root.device):
-            return xp.ones_like(array)
-    gradient = getattr(gradient, "array", gradient)
-    if not is_array(gradient):
-        gradient = xp.from_host(NUMPY.host_array(gradient), root.device)
-    if is_complex(gradient) and not is_complex(array):
-        raise DtypeError("backward got a complex gradient for a real output")
-    if gradient.shape != array.shape:
-        raise ShapeError(
-            f"gradient shape {format_shape(gradient.shape)} does not match output shape {format_shape(array.shape)}"
-        )
-    check_devices("backward", array, gradient)
-    return gradient if gradient.dtype == array.dtype else xp.astype(gradient, array.dtype)
 
 
 class _Shared(Buffer):
@@ -87,27 +40,15 @@ class _Shared(Buffer):
         self.remaining = 1
 
 
-def _count_dependencies(root: Node) -> dict[Node, _Shared]:
-    """Walk the subgraph of `root`: a buffer for each node with several consumers in it."""
+def _count_dependencies(roots: Iterable[Node]) -> dict[Node, _Shared]:
+    """Walk the subgraph of `roots`: a buffer for each node with several consumers in it."""
     shared: dict[Node, _Shared] = {}
-    seen: set[Node] = {root}
-    pending: list[Node] = [root]
+    seen: set[Node] = set()
+    pending: list[Node] = []
     check = Storage.any_stale
-    while pending:
-        node = pending.pop()
-        if node.saved is None:
-            failure = (node.extras or {}).get("failure")
-            raise GraphError(
-                f"Trying to backward through the graph a second time ({node.name}); "
-                + (
-                    f"the first, which failed ({failure}), had run that node: run forward again"
-                    if failure
-                    else "specify retain_graph=True in the first call to keep what it saved"
-                )
-            )
-        if check:
-            check_saved(node)
-        for edge in node.edges:
+    edges: Iterable[Node | None] = roots
+    while True:
+        for edge in edges:
             if edge is None:
                 continue
             if edge in seen:
@@ -117,18 +58,90 @@ def _count_dependencies(root: Node) -> dict[Node, _Shared]:
             else:
                 seen.add(edge)
                 pending.append(edge)
-    return shared
+        if not pending:
+            return shared
+        node = pending.pop()
+        if node.saved is None:
+            raise _released(node)
+        if check:
+            check_saved(node)
+        edges = node.edges
 
 
-def run(root: Node, cotangent: Array, retain_graph: bool) -> None:
-    """Run the subgraph of `root`, which has received `cotangent`."""
-    shared = _count_dependencies(root)
+def _released(node: Node) -> GraphError:
+    failure = (node.extras or {}).get("failure")
+    return GraphError(
+        f"Trying to backward through the graph a second time ({node.name}); "
+        + (
+            f"the first, which failed ({failure}), had run that node: run forward again"
+            if failure
+            else "specify retain_graph=True in the first call to keep what it saved"
+        )
+    )
+
+
+def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Node], dict[Node, _Shared]]:
+    """The nodes between `roots` and `targets`, and a buffer for each with several consumers among them."""
+    consumers: dict[Node, list[Node]] = {}
+    seen, pending = set(roots), list(roots)
+    while pending:
+        node = pending.pop()
+        for edge in node.edges:
+            if edge is not None:
+                consumers.setdefault(edge, []).append(node)
+                if edge not in seen:
+                    seen.add(edge)
+                    pending.append(edge)
+    between = {target for target in targets if target in seen}
+    pending = list(between)
+    while pending:
+        for node in consumers.get(pending.pop(), ()):
+            if node not in between:
+                between.add(node)
+                pending.append(node)
+    shared: dict[Node, _Shared] = {}
+    seeds = list(roots)
+    for node in between:
+        if not between.isdisjoint(node.edges):  # its rules will run
+            if node.saved is None:
+                raise _released(node)
+            check_saved(node)
+        deliveries = len(consumers.get(node, ())) + seeds.count(node)
+        if deliveries > 1:
+            shared[node] = _Shared()
+            shared[node].remaining = deliveries
+    return between, shared
+
+
+def run(
+    seeds: Sequence[tuple[Node, Any]],
+    retain_graph: bool,
+    create_graph: bool = False,
+    targets: Sequence[Node] | None = None,
+) -> list[Any]:
+    """Run the subgraph of the seeds' nodes, each of which has received a cotangent.
+
+    Leaves accumulate what reaches them; with `targets` none does, only the nodes that lead to those run, and the
+    cotangent of each is returned, None where nothing arrives.
+    """
+    roots = [node for node, _ in seeds]
+    between = None
+    if targets is None:
+        shared = _count_dependencies(roots)
+    else:
+        between, shared = _leading_to(roots, targets)
+        seeds = [seed for seed in seeds if seed[0] in between]
+    watched: dict[Node, Any] = dict.fromkeys(targets or ())
     leaves: list[tuple[AccumulateGrad, Array | None]] = []
     retained: list[tuple[Tensor, Tensor | None]] = []
     finished: list[FunctionNode] = []
+    recording: Any = None
+    if create_graph:
+        from arraygrad.recording import RECORDING as recording  # noqa: N811
     try:
-        with contextlib.ExitStack() as scope:
-            _run_nodes(root, cotangent, shared, leaves, retained, finished, retain_graph, scope)
+        with contextlib.ExitStack() as scope, enable_grad() if create_graph else contextlib.nullcontext():
+            ready = _deliver(recording, seeds, shared)
+            _run_nodes(ready, shared, between, watched, leaves, retained, finished, retain_graph, recording, scope)
     except BaseException as error:
         for tensor, previous in reversed(retained):
             tensor._grad = previous
@@ -138,22 +151,49 @@ def run(root: Node, cotangent: Array, retain_graph: bool) -> None:
         raise
     for accumulator, grad in leaves:
         _accumulate(accumulator, grad)
+    grads = [watched[node] for node in targets or ()]
+    # A tensor asked for twice gets two arrays: nobody else holds what this returns.
+    return [
+        grad if grad is None or not any(grad is other for other in grads[:i]) else _copied(grad)
+        for i, grad in enumerate(grads)
+    ]
+
+
+def _copied(grad: Any) -> Any:
+    return grad.clone() if hasattr(grad, "clone") else namespaces[type(grad)].copy(grad)
+
+
+def _deliver(recording: Any, seeds: Sequence[tuple[Node, Any]], shared: dict[Node, _Shared]) -> list[tuple[Node, Any]]:
+    """Hand the seeds out; what is ready to run then."""
+    ready: list[tuple[Node, Any]] = []
+    for node, g in seeds:
+        buffer = shared.get(node)
+        if buffer is None:
+            ready.append((node, g))
+            continue
+        buffer.add(recording or namespaces[type(g)], g)
+        buffer.remaining -= 1
+        if not buffer.remaining:
+            ready.append((node, buffer.array))
+            del shared[node]
+    return ready
 
 
 def _run_nodes(
-    root: Node,
-    g: Array | None,
+    ready: list[tuple[Node, Any]],
     shared: dict[Node, _Shared],
+    between: set[Node] | None,
+    watched: dict[Node, Any],
     leaves: list[tuple[AccumulateGrad, Array | None]],
     retained: list[tuple[Tensor, Tensor | None]],
     finished: list[FunctionNode],
     retain_graph: bool,
+    recording: Any,
     scope: contextlib.ExitStack,
 ) -> None:
     trace, anomaly = debug.trace_stream(), debug.is_anomaly_enabled()
     keep_saved = retain_graph or anomaly
-    ready: list[tuple[Node, Array | None]] = [(root, g)]
-    g = None
+    g: Any = None
     grads: Any = None
     grad: Any = None
     array_type: Any = None
@@ -164,7 +204,7 @@ def _run_nodes(
         node, g = ready.pop()
         if g is not None and (type(g) is not array_type or several_devices):
             array = next(part for part in g if part is not None) if type(g) is list else g
-            array_type, xp = type(array), namespaces[type(array)]
+            array_type, xp = type(array), recording or namespaces[type(array)]
             scope.close()
             scope.enter_context(xp.scope(xp.device(array)))
             del array  # or it would count as an owner of what a leaf receives
@@ -178,21 +218,32 @@ def _run_nodes(
                 if not fresh or (type(node) is WriteNode and not (xp.is_contiguous(g) and xp.is_writable(g))):
                     g = xp.copy(g)
             if isinstance(node, AccumulateGrad):
-                if g is not None or has_written:
+                if watched:
+                    if node in watched:
+                        watched[node] = g
+                elif g is not None or has_written:
                     leaves.append((node, g))
                 continue
             has_written = True
         if node.extras is not None and g is not None:
-            _retain(node, g, retained)
+            _retain(xp, node, g, retained)
         edges, saved = node.edges, node.saved
+        if between is not None:
+            if node in watched and g is not None:
+                watched[node] = xp.copy(g)
+            edges = tuple([edge if edge in between else None for edge in edges])
+            if edges.count(None) == len(edges):
+                continue
         if g is None:
             grads = (None,) * len(edges)
         else:
             if node.dtype is not dtype:
                 dtype = node.dtype
                 is_complex_node = dtype in xp.complex_dtypes
+            if recording is not None:
+                saved = recording.lifted(node)
             if is_complex_node and node.op.is_holomorphic:
-                grads = _run_conjugated(xp, node, g, saved)
+                grads = _run_conjugated(xp, node, g, saved, edges)
             else:
                 grads = node.op.run(xp, g, saved, edges)
         if anomaly:
@@ -213,7 +264,7 @@ def _run_nodes(
                 ready.append((edge, grad))
                 continue
             if grad is not None:
-                buffer.add(grad)
+                buffer.add(xp, grad)
             buffer.remaining -= 1
             if not buffer.remaining:
                 ready.append((edge, buffer.total(xp, edge.shape, edge.dtype) if buffer.parts else buffer.array))
@@ -224,7 +275,7 @@ def _run_nodes(
             node.saved = None
 
 
-def _run_conjugated(xp: Backend, node: FunctionNode, g: Array, saved: Any) -> Sequence[Any]:
+def _run_conjugated(xp: Backend, node: FunctionNode, g: Array, saved: Any, edges: Any) -> Sequence[Any]:
     """Run real rules for a complex result: conjugate what goes in and what comes out.
 
     A rule multiplies by the derivative; the gradient of a real loss points to its steepest ascent if it is
@@ -236,7 +287,7 @@ def _run_conjugated(xp: Backend, node: FunctionNode, g: Array, saved: Any) -> Se
             return None
         return Part(grad.index, xp.conj(grad.g), grad.functions) if type(grad) is Part else xp.conj(grad)
 
-    return [conjugate(grad) for grad in node.op.run(xp, xp.conj(g), saved, node.edges)]
+    return [conjugate(grad) for grad in node.op.run(xp, xp.conj(g), saved, edges)]
 
 
 def _position(grads: Sequence[Any], grad: Any) -> int:
@@ -257,7 +308,7 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence
     if type(grad) is Owned:
         if buffer is None:
             return grad.g
-        buffer.add_owned(grad.g)
+        buffer.add_owned(xp, grad.g)
         return None
     position = _position(grads, grad)
     if type(grad) is Part:
@@ -269,32 +320,41 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence
         return None
     if not is_array(grad):
         grad = xp.lift(grad)  # NumPy's functions of 0-d arrays return scalars
-    return fit(namespaces[type(grad)], node, position, grad, edge.shape, edge.dtype)
+    return fit(namespaces.get(type(grad), xp), node, position, grad, edge.shape, edge.dtype)
 
 
-def _retain(node: FunctionNode, g: Array, retained: list[tuple[Tensor, Tensor | None]]) -> None:
+def _retain(xp: Any, node: FunctionNode, g: Any, retained: list[tuple[Tensor, Tensor | None]]) -> None:
     """Store the cotangent in the tensors that asked for it with `retain_grad`."""
     assert node.extras is not None
     for reference in node.extras.get("retained", ()):
         tensor = reference()
         if tensor is not None and tensor._node is node:  # it may have been detached in place
             retained.append((tensor, tensor._grad))
-            tensor._grad = tensor._like(namespaces[type(g)].copy(g))
+            grad = xp.copy(g)
+            tensor._grad = tensor._like(grad) if is_array(grad) else grad
 
 
-def _accumulate(accumulator: AccumulateGrad, grad: Array | None) -> None:
-    """Add an array that nobody else holds to the gradient of a leaf; None where what depended on it was replaced."""
+def _accumulate(accumulator: AccumulateGrad, grad: Any) -> None:
+    """Add what nobody else holds to the gradient of a leaf; None where what depended on it was replaced."""
     leaf = accumulator.variable
     if leaf is None or type(leaf._node) is not AccumulateGrad:
         return
-    stored = leaf._grad
-    if stored is None:
-        xp = namespaces[type(leaf.array)]
-        leaf._grad = leaf._like(xp.zeros_like(leaf.array) if grad is None else grad)
-    elif grad is None:
-        return
-    elif namespaces[type(grad)].is_writable(stored.array):
+    if grad is not None:
+        add_to_grad(leaf, grad)
+    elif leaf._grad is None:
+        leaf._grad = leaf._like(namespaces[type(leaf.array)].zeros_like(leaf.array))
+
+
+def add_to_grad(tensor: Tensor, grad: Any) -> None:
+    """Add a raw array in place; a tensor, which has history, as an operation."""
+    stored = tensor._grad
+    if not is_array(grad):
+        with enable_grad():
+            tensor._grad = grad if stored is None else stored + grad
+    elif stored is None:
+        tensor._grad = tensor._like(grad)
+    elif history(stored) is None and namespaces[type(grad)].is_writable(stored.array):
         stored.array += grad
         mark_written(stored)
     else:
-        leaf._grad = leaf._like(stored.array + grad)
+        tensor._grad = tensor._like(stored.array + grad)

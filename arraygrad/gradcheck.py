@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from arraygrad.autograd import gradients
 from arraygrad.backends import Array, namespaces
 from arraygrad.errors import DtypeError, GradcheckError, GraphError, format_shape
 from arraygrad.modes import enable_grad, no_grad
@@ -84,6 +85,54 @@ def gradcheck(
     if lines and raise_exception:
         raise GradcheckError(f"gradients differ from finite differences:\n{report}")
     return GradcheckResult(not lines, report)
+
+
+def gradgradcheck(
+    f: Callable[..., Any],
+    inputs: Tensor | Sequence[Tensor],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    projection_seed: int = 0,
+    raise_exception: bool = True,
+) -> GradcheckResult:
+    """Check the second derivatives of `f(*inputs)`: the gradients of its gradients, by `gradcheck`.
+
+    The cotangents of the outputs are inputs of what is checked, too. Arguments and errors are those of `gradcheck`.
+
+    >>> import arraygrad as ag
+    >>> x = ag.tensor([0.5, 1.5], requires_grad=True)
+    >>> bool(ag.gradgradcheck(ag.tanh, [x]))
+    True
+    """
+    tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    with enable_grad():
+        outputs = _outputs(f, tensors)
+    weights = [
+        None if weight is None or not output.requires_grad else weight.requires_grad_()
+        for output, weight in zip(outputs, _weights(outputs, projection_seed + 1), strict=True)
+    ]
+    cotangents = [weight for weight in weights if weight is not None]
+    if not cotangents:
+        raise GraphError("gradgradcheck: no output of f requires grad")
+
+    def gradient(*args: Tensor) -> list[Tensor]:
+        with enable_grad():
+            outputs = _outputs(f, args[: len(tensors)])
+            roots = [output for output, weight in zip(outputs, weights, strict=True) if weight is not None]
+            grads = gradients(roots, tensors, args[len(tensors) :], create_graph=True, allow_unused=True)
+            return [grad for grad in grads if grad is not None]
+
+    return gradcheck(
+        gradient,
+        [*tensors, *cotangents],
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        projection_seed=projection_seed,
+        raise_exception=raise_exception,
+    )
 
 
 def _analytic(

@@ -43,7 +43,7 @@ from arraygrad.views import View, history, keep_retained, rebase
 class _Write:
     """The `op` of `region[index] = value`; where indices repeat, `last` tells which of them wrote last."""
 
-    kind, broadcasts, is_holomorphic, node_name = "general", True, False, "WriteBackward"
+    kind, broadcasts, is_holomorphic, sources, node_name = "general", True, False, None, "WriteBackward"
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Any, Any]:
@@ -68,7 +68,7 @@ def _selects_once(index: Any) -> bool:
 class _AddAt:
     """The `op` of adding at indices, which may repeat."""
 
-    kind, broadcasts, is_holomorphic, node_name = "multilinear", True, False, "AddAtBackward"
+    kind, broadcasts, is_holomorphic, sources, node_name = "multilinear", True, False, None, "AddAtBackward"
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Any, Any]:
@@ -286,6 +286,12 @@ def _is_region(target: Tensor, index: Any, view: View) -> bool:
         and view.functions[:-1] == functions
         and view.functions[-1] == (OPS["getitem"], (index,), {})
     )
+
+
+def add_at(self: Any, index: Any, value: ArrayLike) -> Tensor:
+    """Add at any index, once for each time that an element is indexed."""
+    raw = raw_index(namespaces[type(self.array)], self.array, index)
+    return _write(self, value, "add_at", _add_at(raw), raw, _ADD_AT)
 
 
 def index_add_(self: Any, axis: int, indices: ArrayLike, source: ArrayLike) -> Tensor:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class _Output:
     """The `op` of a node that stands for one of several outputs: hands its cotangent to the node of them all."""
 
-    kind, broadcasts, is_holomorphic = "general", False, False
+    kind, broadcasts, is_holomorphic, sources = "general", False, False, None
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[OutputPart]:
@@ -56,7 +56,7 @@ class FunctionNode:
     shape: tuple[int, ...]
     dtype: Any
     #: Seldom needed: "retained" (weak references to tensors), "site" (file:line, in anomaly mode),
-    #: "failure" (of the backward that released the node).
+    #: "failure" (of the backward that released the node), "outputs" (weak references to the nodes of each).
     extras: dict[str, Any] | None
 
     @property
@@ -92,6 +92,14 @@ def output_node(parent: FunctionNode, position: int, array: Array) -> FunctionNo
     node.op, node.edges, node.saved, node.extras = OUTPUT, (parent,), ((position,),), None
     node.shape, node.dtype = array.shape, array.dtype
     return node
+
+
+def output_of(parent: FunctionNode, position: int, array: Array) -> FunctionNode | None:
+    """The node of an output that `parent` has saved: that of the output's tensor, if it is there still."""
+    references = (parent.extras or {})["outputs"]
+    if references[position] is None:  # of integers or booleans
+        return None
+    return references[position]() or output_node(parent, position, array)
 
 
 class WriteNode(FunctionNode):

@@ -71,6 +71,8 @@ class Op:
     is_holomorphic: bool
     #: The named tuple class of several outputs.
     outputs: Any
+    #: What each saved value is: an input with the position of its edge, an output, or None for anything else.
+    sources: tuple[tuple[str, int | None] | None, ...]
     node_name: str = ""
     run: Callable[..., Sequence[Any]] = field(default=lambda xp, g, saved, edges: ())
 
@@ -167,8 +169,10 @@ def _declare(
             is_view=is_view,
             is_holomorphic=is_holomorphic and outputs is None,
             outputs=outputs,
+            sources=(),
             node_name="".join(part.capitalize() for part in name.split("_")) + "Backward",
         )
+        op.sources = tuple(_source(op, name) for rule in op.rules.values() for name in rule.names)
         op.run = _runner(op)
         OPS[name] = op
         # Inputs alone, all of them required, each with a rule or none of them: no keywords, no lists.
@@ -207,6 +211,15 @@ def _rule(op: str, function: Callable[..., Any], parameters: list[str], outputs:
     if g != "g" or not known.issuperset(names):
         raise TypeError(f"{op}: a rule asks for {[g, *names]}; it may ask for g first, then xp, then {sorted(known)}")
     return Rule(function, wants_xp, tuple(names))
+
+
+def _source(op: Op, name: str) -> tuple[str, int | None] | None:
+    """Where a saved value comes from."""
+    if name in op.inputs:
+        return "input", list(op.rules).index(name) if name in op.rules else None
+    if op.outputs is None:
+        return ("output", None) if name == "out" else None
+    return ("output", op.outputs._fields.index(name)) if name in op.outputs._fields else None
 
 
 # ---- Backward: from a node's saved boxes to the gradients of its inputs

@@ -7,6 +7,7 @@ above NumPy's own 0.4; through `generic` 5).
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -286,6 +287,8 @@ def _wrap_several(
         for position, tensor in enumerate(out):
             if _is_floating(tensor.array):
                 tensor._node = output_node(node, position, tensor.array)
+        references = [tensor._node and weakref.ref(tensor._node) for tensor in out]
+        node.extras = (node.extras or {}) | {"outputs": references}
     return out
 
 

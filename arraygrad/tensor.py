@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, TypeAlias
 
 from arraygrad import backends
@@ -164,12 +164,24 @@ class Tensor(ArrayMethods, Protocols):
         """Whether no recorded operation made this tensor."""
         return not isinstance(history(self), FunctionNode)
 
-    def backward(self, gradient: ArrayLike | None = None, *, retain_graph: bool = False) -> None:
+    def backward(
+        self,
+        gradient: ArrayLike | None = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Sequence[Tensor] | None = None,
+    ) -> None:
         """Add the gradient of this tensor with respect to each leaf to the leaf's `grad`.
 
         Args:
             gradient: the cotangent of this tensor, of its shape. A tensor of one element needs none.
-            retain_graph: keep what the graph has saved, so that backward can run through it again.
+            retain_graph: keep what the graph has saved, so that backward can run through it again. By default
+                what `create_graph` says.
+            create_graph: record backward itself, so that gradients have gradients. (A gradient with history in
+                `grad` and its leaf hold each other, until Python's collector finds them: `arraygrad.gradients`
+                leaves nothing behind.)
+            inputs: add to the `grad` of these tensors and no others; only what leads to them is run.
 
         Raises:
             GraphError: the tensor does not require grad, or its graph has been released.
@@ -182,7 +194,7 @@ class Tensor(ArrayMethods, Protocols):
         >>> x.grad
         tensor([ 2., 40.], dtype=float64, device='cpu')
         """
-        engine.backward(self, gradient, retain_graph=retain_graph)
+        autograd.backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
 
     def zero_grad(self) -> None:
         """Set `grad` to None."""
@@ -313,7 +325,7 @@ class Tensor(ArrayMethods, Protocols):
 
 # The one cycle of imports: a Tensor's operators and methods call ops, and ops make Tensors.
 import arraygrad as ops  # noqa: E402  below Tensor on purpose
-from arraygrad import engine, inplace, methods  # noqa: E402
+from arraygrad import autograd, inplace, methods  # noqa: E402
 from arraygrad.op import operator  # noqa: E402
 from arraygrad.ops import elementwise, indexing, linalg, manipulation, predicates  # noqa: E402, F401
 

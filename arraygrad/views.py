@@ -45,7 +45,7 @@ class View:
 class _ViewOp:
     """The `op` of a view's node that hangs on its root."""
 
-    kind, broadcasts, is_holomorphic, node_name = "linear", False, False, "ViewBackward"
+    kind, broadcasts, is_holomorphic, sources, node_name = "linear", False, False, None, "ViewBackward"
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Part]:

@@ -35,6 +35,8 @@ class Backend:
     complex_dtypes: frozenset[Any]
     #: CPython's reference counts of these arrays tell who holds their memory.
     counts_references = True
+    #: A sum that the engine made may be added to in place.
+    owns_sums = True
 
     def namespace(self) -> Any:
         """Import the namespace that this backend extends."""
