@@ -169,7 +169,7 @@ from arraygrad.ops.numeric import convolve, diag, gradient, interp, kron, logcum
 from arraygrad.ops.samples import corrcoef, cov, digitize, histogram, median, nanmax, nanmean, nanmin, nansum, quantile
 from arraygrad.ops.nn import cross_entropy, gelu, log_softmax, logsumexp, relu, rsqrt, sigmoid, softmax, standardize
 
-from arraygrad import fft, linalg, random, special  # isort: skip
+from arraygrad import fft, linalg, random, recording, special  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"

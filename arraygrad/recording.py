@@ -11,10 +11,10 @@ from typing import Any
 
 import arraygrad
 from arraygrad import inplace
-from arraygrad.backends import Array, Backend, is_array, namespaces
+from arraygrad.backends import NUMPY, Array, Backend, for_device, is_array, namespaces
 from arraygrad.node import FunctionNode, output_of
 from arraygrad.op import linear
-from arraygrad.ops.indexing import getitem
+from arraygrad.ops.indexing import getitem, raw_index
 from arraygrad.tensor import ArrayLike, Tensor
 
 
@@ -27,7 +27,7 @@ class _ComplexDtypes:
     """The complex data types of all backends."""
 
     def __contains__(self, dtype: Any) -> bool:
-        return any(dtype in backend.complex_dtypes for backend in namespaces.values())
+        return RECORDING.numpy_dtype(dtype) in NUMPY.complex_dtypes
 
 
 class RecordingBackend(Backend):
@@ -42,14 +42,18 @@ class RecordingBackend(Backend):
     def namespace(self) -> Any:
         return arraygrad
 
+    @property
+    def special(self) -> Any:
+        return arraygrad.special
+
     def device(self, array: Tensor) -> str:
         return array.device
 
     def scope(self, device: str) -> contextlib.AbstractContextManager[Any]:
-        return arraygrad.backends.for_device(device).scope(device)
+        return for_device(device).scope(device)
 
     def dtype(self, dtype: Any) -> Any:
-        return arraygrad.backends.NUMPY.dtype(self.numpy_dtype(dtype))
+        return NUMPY.dtype(self.numpy_dtype(dtype))
 
     def numpy_dtype(self, dtype: Any) -> Any:
         return getattr(dtype, "_np_dtype", dtype)
@@ -79,7 +83,7 @@ class RecordingBackend(Backend):
         inplace.add_at(x, index, value)
 
     def scatter(self, g: Tensor, index: Any, shape: tuple[int, ...], /) -> Tensor:
-        return _scatter(g, index, shape)
+        return _scatter(g, raw_index(namespaces[type(g.array)], g.array, index), shape)
 
     def lifted(self, node: FunctionNode) -> Any:
         """What a node has saved, as tensors with their history: an input has its edge, an output the node."""

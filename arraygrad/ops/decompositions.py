@@ -91,7 +91,7 @@ def _inverse_gaps(xp: Any, values: Array) -> Array:
     return xp.triu(inverse, k=1) + xp.tril(inverse, k=-1)
 
 
-@general(lambda g, x2: g * x2, lambda g, x1: g * x1)
+@general(lambda g, x2: g * x2, lambda g, x1: g * x1, broadcasts=True)
 def _multiply_used(xp: Any, x1: ArrayLike, x2: ArrayLike, is_used: ArrayLike, /) -> Array:
     return xp.where(is_used | (x2 == x2), x1 * x2, xp.zeros_like(x1))
 
@@ -151,8 +151,8 @@ def qr(x: ArrayLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> 
 
     Raises:
         ValueError: `mode` is neither.
-        GraphError: in backward, the gradient passes through the `Q` of mode="complete" and M > N: its
-            last columns are arbitrary.
+        GraphError: in backward, the gradient passes through the `Q` of mode="complete" beyond its first N columns:
+            the others are arbitrary.
     """
     if mode not in ("reduced", "complete"):
         raise ValueError(f'qr: mode is "reduced" or "complete", not {mode!r}')
@@ -168,12 +168,14 @@ def _grad_of_qr(g: Any, xp: Any, q: Array, r: Array, mode: str) -> Array:
     grad_q, grad_r = g
     rows, columns = q.shape[-2], r.shape[-1]
     if mode == "complete" and rows > columns:
-        if grad_q is not None:
+        if grad_q is not None and xp.any(grad_q[..., columns:] != 0):
             raise GraphError(
                 f'qr: the Q of a matrix {format_shape((rows, columns))} has no gradient with mode="complete", since '
                 'its last columns are arbitrary; use mode="reduced"'
             )
-        q, r, grad_r = q[..., :columns], r[..., :columns, :], grad_r[..., :columns, :]
+        q, r = q[..., :columns], r[..., :columns, :]
+        grad_q = None if grad_q is None else grad_q[..., :columns]
+        grad_r = None if grad_r is None else grad_r[..., :columns, :]
     if rows >= columns:
         return _grad_of_deep_qr(grad_q, grad_r, xp, q, r)
     # The columns from M on are q @ r: they depend on the first M through q alone.
@@ -328,13 +330,16 @@ def _grad_of_svd(g: Any, xp: Any, u: Array, s: Array, vh: Array) -> Array:
     """Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019, arXiv:1909.02659)."""
     grad_u, grad_s, grad_vh = g
     rows, columns, size = u.shape[-2], vh.shape[-1], s.shape[-1]
-    if (grad_u is not None and u.shape[-1] > size) or (grad_vh is not None and vh.shape[-2] > size):
-        name = "U" if u.shape[-1] > size else "Vh"
-        raise GraphError(
-            f"svd: the {name} of a matrix {format_shape((rows, columns))} has no gradient with "
-            f"full_matrices=True, since its vectors beyond the first {size} are arbitrary; use full_matrices=False"
-        )
+    extras = {"U": grad_u is not None and grad_u[..., size:], "Vh": grad_vh is not None and grad_vh[..., size:, :]}
+    for name, extra in extras.items():
+        if extra is not False and xp.any(extra != 0):
+            raise GraphError(
+                f"svd: the {name} of a matrix {format_shape((rows, columns))} has no gradient with full_matrices=True, "
+                f"since its vectors beyond the first {size} are arbitrary; use full_matrices=False"
+            )
     u, vh = u[..., :size], vh[..., :size, :]
+    grad_u = None if grad_u is None else grad_u[..., :size]
+    grad_vh = None if grad_vh is None else grad_vh[..., :size, :]
     if grad_u is None and grad_vh is None:
         return _from_values(xp, grad_s, u, vh)
     column, row = s[..., :, None], s[..., None, :]
