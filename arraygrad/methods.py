@@ -32,8 +32,6 @@ class ArrayMethods(NumpyMethods):
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:
-        ndim: int
-
         # Operators are the ops themselves (see the bottom): a method around each would cost 0.06 us.
         def __add__(self, other: ArrayLike, /) -> Tensor: ...
         def __radd__(self, other: ArrayLike, /) -> Tensor: ...
@@ -168,7 +166,7 @@ class ArrayMethods(NumpyMethods):
         """`reshape` that refuses to copy."""
         return ops.reshape(self, _flat(shape), copy=False)
 
-    def transpose(self, *axes: Any) -> Tensor:
+    def transpose(self: Any, *axes: Any) -> Tensor:
         """Swap two axes, as in PyTorch; or, as in NumPy, reverse all of them (without arguments) or reorder them
         (given a tuple, or all of more than two).
         """
