@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import arraygrad as ag
+from arraygrad.backends import NUMPY
 from arraygrad.errors import DtypeError
 from arraygrad.numpy_functions import FUNCTIONS, REFUSED
 from arraygrad.numpy_functions.creation import LIKE
@@ -41,8 +42,10 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
         if (name, method) in METHODS:
             return _call(shown, METHODS[name, method], inputs, kwargs)
     elif name in UFUNCS:
-        dtype = kwargs.pop("dtype", None)
-        if dtype is not None:
+        if any(isinstance(x, list | tuple) for x in inputs):
+            inputs = tuple(tensors(*inputs))
+        if "dtype" in kwargs and NUMPY.dtype(kwargs["dtype"]).kind in "fc":  # in which to compute
+            dtype = kwargs.pop("dtype")
             inputs = tuple(ag.astype(x, dtype) for x in tensors(*inputs))
         return _call(shown, UFUNCS[name], inputs, kwargs)
     elif name in ag.special.__all__:  # SciPy's special functions are ufuncs, too
@@ -131,5 +134,6 @@ def _call(shown: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
         if signature is not None:
             signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise DtypeError(f"{shown} of a Tensor: {error}; it takes {signature}") from None
+        bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()] if signature else []
+        raise DtypeError(f"{shown} of a Tensor: {error}; it takes {inspect.Signature(bare)}") from None
     return function(*args, **kwargs)

@@ -11,7 +11,8 @@ from typing import Any
 import arraygrad as ag
 from arraygrad.errors import ShapeError, format_shape
 from arraygrad.numpy_functions.reductions import masked
-from arraygrad.numpy_functions.table import FUNCTIONS
+from arraygrad.numpy_functions.table import FUNCTIONS, beside
+from arraygrad.ops.creation import tensors
 from arraygrad.ops.numeric import checked_axis, floating
 from arraygrad.tensor import Tensor
 
@@ -41,7 +42,7 @@ def _logical(name: str) -> Callable[..., Any]:
 
 def _fmax(join: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(x1: Any, x2: Any) -> Tensor:
-        x1, x2 = ag.asarray(x1), ag.asarray(x2)
+        x1, x2 = tensors(x1, x2)
         return join(ag.where(ag.isnan(x1), x2, x1), ag.where(ag.isnan(x2), x1, x2))
 
     return extreme
@@ -49,8 +50,8 @@ def _fmax(join: Callable[..., Any]) -> Callable[..., Any]:
 
 def _fmod(x1: Any, x2: Any) -> Tensor:
     """The remainder with the sign of `x1`."""
-    x1 = ag.asarray(x1)
-    return ag.where(x1 == 0, x1, ag.sign(x1) * ag.remainder(ag.abs(x1), ag.abs(ag.asarray(x2))))
+    x1, x2 = tensors(x1, x2)
+    return ag.where(x1 == 0, x1, ag.sign(x1) * ag.remainder(ag.abs(x1), ag.abs(x2)))
 
 
 def _modf(x: Any) -> tuple[Tensor, Tensor]:
@@ -70,20 +71,21 @@ def _frexp(x: Any) -> tuple[Tensor, Tensor]:
 
 
 def _ldexp(x1: Any, x2: Any) -> Tensor:
-    x1, x2 = floating(x1), ag.asarray(x2)
-    return x1 * 2.0 ** ag.astype(x2, x1.dtype)
+    x1 = floating(x1)
+    return x1 * 2.0 ** ag.astype(beside(x1, x2), x1.dtype)
 
 
 def _gcd(x1: Any, x2: Any) -> Tensor:
-    a, b = ag.broadcast_arrays(ag.abs(ag.asarray(x1)), ag.abs(ag.asarray(x2)))
+    a, b = ag.broadcast_arrays(*map(ag.abs, tensors(x1, x2)))
     while ag.any(b != 0):
         a, b = ag.where(b == 0, a, b), ag.where(b == 0, 0, a % ag.where(b == 0, 1, b))
     return a
 
 
 def _lcm(x1: Any, x2: Any) -> Tensor:
+    x1, x2 = tensors(x1, x2)
     divisor = _gcd(x1, x2)
-    return ag.abs(ag.asarray(x1) // ag.where(divisor == 0, 1, divisor) * ag.asarray(x2))
+    return ag.abs(x1 // ag.where(divisor == 0, 1, divisor) * x2)
 
 
 def _spacing(x: Any) -> Tensor:
@@ -244,7 +246,7 @@ def reduceat(name: str, array: Any, indices: Any, axis: int = 0, dtype: Any = No
 
 def outer(name: str, a: Any, b: Any, **kwargs: Any) -> Any:
     """`ufunc.outer`: of each pair of elements."""
-    x1, x2 = ag.asarray(a), ag.asarray(b)
+    x1, x2 = tensors(a, b)
     return UFUNCS[name](ag.reshape(x1, (*x1.shape, *(1,) * x2.ndim)), x2, **kwargs)
 
 

@@ -187,7 +187,7 @@ CALLS: dict[str, tuple[Any, tuple[np.ndarray, ...]]] = {
     "nanmean where": (lambda a: np.nanmean(a, axis=1, where=np.array([True, True, False])), (N,)),
     "nanquantile": (lambda a: np.nanquantile(a, [0.2, 0.7], axis=1), (N,)),
     "nanquantile q": (lambda a, q: np.nanquantile(a, q, keepdims=True), (N, np.array(0.3))),
-    **{f"nanquantile {m}": (lambda a, m=m: np.nanquantile(a, 0.37, axis=0, method=m), (N,)) for m in "lower higher nearest midpoint".split()},
+    **{f"nanquantile {m}": (lambda a, m=m: np.nanquantile(a, 0.37, axis=0, method=m), (N,)) for m in "lower higher nearest midpoint hazen weibull median_unbiased normal_unbiased interpolated_inverted_cdf".split()},
     "nanquantile axes": (lambda a: np.nanquantile(a, 0.4, axis=(0, 2), keepdims=True), (A3,)),
     "nanpercentile": (lambda a: np.nanpercentile(a, [25, 60], axis=0), (N,)),
     "percentile axis": (lambda a: np.percentile(a, [10, 60.0], axis=1, method="midpoint"), (X,)),

@@ -188,7 +188,8 @@ def rows(op: Callable[..., Any], draw: Callable[..., np.ndarray], draw_complex: 
                 "axes": ((x234, 0.37), {"axis": (0, 2)}),
                 "keepdims": ((x23, 0.37), {"axis": -1, "keepdims": True}),
                 "0-d": (draw(()), 0.37),
-                **{method: ((x23, 0.37), {"method": method, "axis": 1}) for method in ("lower", "higher", "nearest", "midpoint")},
+                **{method: ((x23, 0.37), {"method": method, "axis": 1}) for method in ("lower", "higher", "nearest", "midpoint", "hazen", "weibull", "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf")},
+                "hazen q": ((x23, np.array([0.01, 0.3, 0.99])), {"method": "hazen"}),
             },
         ),
         composed(

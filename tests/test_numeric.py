@@ -251,7 +251,7 @@ M = ag.tensor([[1.0, 2.0, 3.0]])
         (lambda: ag.median(T, axis=1), "median: axis 1 is outside [2]"),
         (lambda: ag.quantile(T, 1.5), "quantile: q must lie in 0 to 1"),
         (lambda: ag.quantile(T, [0.5, nan]), "quantile: q must lie in 0 to 1"),
-        (lambda: ag.quantile(T, 0.5, method="best"), "quantile: method is one of linear, lower, higher"),
+        (lambda: ag.quantile(T, 0.5, method="best"), "quantile: method is one of linear, hazen, weibull"),
         (lambda: ag.cov(ag.zeros((1, 1, 1))), "cov takes a vector or a matrix, got [1, 1, 1]"),
         (lambda: ag.cov(T, M), "cov: the inputs have 2 and 3 observations"),
         (lambda: ag.cov(T, aweights=M[0]), "cov: weights are [3], observations [2]"),

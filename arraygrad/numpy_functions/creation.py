@@ -71,7 +71,8 @@ def linspace(
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Tensor:
-    points = ag.moveaxis(base ** linspace(start, stop, num, endpoint), 0, axis)
+    first, last, base = tensors(start, stop, base)
+    points = ag.moveaxis(base ** linspace(first, last, num, endpoint), 0, axis)
     return points if dtype is None else ag.astype(points, dtype)
 
 

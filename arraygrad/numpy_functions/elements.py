@@ -9,7 +9,7 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.errors import ShapeError, format_shape
-from arraygrad.numpy_functions.table import FUNCTIONS, numpy_function
+from arraygrad.numpy_functions.table import FUNCTIONS, beside, numpy_function
 from arraygrad.ops.numeric import checked_axis
 from arraygrad.tensor import Tensor
 
@@ -32,9 +32,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return ag.asarray(result)
 
 
-def _in_range(name: str, index: Any, size: int, mode: str) -> Tensor:
+def _in_range(name: str, places: Tensor, size: int, mode: str) -> Tensor:
     """Indices by NumPy's modes for what is outside."""
-    places = ag.asarray(index)
     if mode == "raise":
         return places
     if mode not in ("wrap", "clip"):
@@ -44,37 +43,40 @@ def _in_range(name: str, index: Any, size: int, mode: str) -> Tensor:
 
 @numpy_function()
 def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Tensor:
-    index = _in_range("choose", a, len(choices), mode)
+    like = next((x for x in (a, *choices) if type(x) is Tensor), ag.asarray(a))
+    index, *choices = (beside(like, x) for x in (a, *choices))
+    index = _in_range("choose", index, len(choices), mode)
     if ag.any((index < 0) | (index >= len(choices))):
         raise ShapeError(f"np.choose: an index is outside the {len(choices)} choices")
     result = choices[-1]
     for i in range(len(choices) - 1):
         result = ag.where(index == i, choices[i], result)
-    return ag.broadcast_to(ag.asarray(result), ag.broadcast_shapes(index.shape, ag.asarray(result).shape))
+    return ag.broadcast_to(result, ag.broadcast_shapes(index.shape, result.shape))
 
 
 @numpy_function()
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
     x, axis = (ag.reshape(a, (-1,)), 0) if axis is None else (ag.asarray(a), axis)
     axis = checked_axis("np.take", x, axis)
-    return x[(slice(None),) * axis + (_in_range("take", indices, x.shape[axis], mode),)]
+    return x[(slice(None),) * axis + (_in_range("take", beside(x, indices), x.shape[axis], mode),)]
 
 
 @numpy_function()
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
-    return ag.take_along_axis(ag.reshape(arr, (-1,)) if axis is None else arr, indices, axis=axis or 0)
+    x = ag.reshape(arr, (-1,)) if axis is None else ag.asarray(arr)
+    return ag.take_along_axis(x, beside(x, indices), axis=axis or 0)
 
 
 @numpy_function()
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     x, axis = (ag.reshape(a, (-1,)), 0) if axis is None else (ag.asarray(a), axis)
-    condition = ag.asarray(condition, device=None if type(condition) is Tensor else x.device)
-    return ag.take(x, ag.nonzero(condition)[0], axis=axis)
+    return ag.take(x, ag.nonzero(beside(x, condition))[0], axis=axis)
 
 
 @numpy_function()
 def extract(condition: Any, arr: Any) -> Tensor:
-    return compress(ag.reshape(ag.asarray(condition), (-1,)), arr)
+    x = ag.asarray(arr)
+    return compress(ag.reshape(beside(x, condition), (-1,)), x)
 
 
 @numpy_function()
@@ -102,9 +104,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     x = ag.asarray(x)
     first = condlist[0] if len(getattr(condlist, "shape", (0,))) else condlist
     is_one = not isinstance(first, list) and not len(getattr(first, "shape", ())) and x.ndim > 0  # of truth values
-    conditions = [
-        ag.asarray(c, device=None if type(c) is Tensor else x.device) for c in ([condlist] if is_one else condlist)
-    ]
+    conditions = [beside(x, condition) for condition in ([condlist] if is_one else condlist)]
     if len(funclist) == len(conditions) + 1:
         rest = ag.zeros_like(x, dtype=ag.bool)
         for condition in conditions:

@@ -8,21 +8,21 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.errors import format_shape
-from arraygrad.numpy_functions.table import FUNCTIONS, Axis, numpy_function
+from arraygrad.numpy_functions.table import FUNCTIONS, Axis, beside, numpy_function
 from arraygrad.ops.creation import tensors
 from arraygrad.ops.numeric import floating
-from arraygrad.ops.samples import METHODS, _kept_shape, _ranked
+from arraygrad.ops.samples import _kept_shape, _ranked, at_part, checked_parts
 from arraygrad.tensor import Tensor
 
 
 def masked(a: Any, where: Any, absent: Any) -> Tensor:
     """`a`, with `absent` where the mask `where` is false."""
     x = ag.asarray(a)
-    return x if where is True else ag.where(ag.asarray(where, device=x.device), x, absent)
+    return x if where is True else ag.where(beside(x, where), x, absent)
 
 
 def _mask(x: Tensor, where: Any) -> Tensor:
-    return ag.broadcast_to(ag.asarray(where, device=x.device), x.shape)
+    return ag.broadcast_to(beside(x, where), x.shape)
 
 
 def _as(a: Any, dtype: Any) -> Tensor:
@@ -288,8 +288,7 @@ def quantile(
 
 def _parts(a: Any, q: Any) -> Tensor:
     """Percents as parts of one."""
-    x = ag.asarray(a)
-    return ag.astype(q if type(q) is Tensor else ag.asarray(q, device=x.device), ag.float64) / 100.0
+    return ag.astype(beside(ag.asarray(a), q), ag.float64) / 100.0
 
 
 @numpy_function()
@@ -303,24 +302,13 @@ def percentile(
 def nanquantile(
     a: Any, q: Any, axis: Axis = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    if method not in METHODS:
-        raise ag.ShapeError(f"np.nanquantile: method is one of {', '.join(METHODS)}, not {method!r}")
     x = floating(a)
-    parts = q if type(q) is Tensor else ag.asarray(q, device=x.device)
-    if ag.any((parts < 0) | (parts > 1)):
-        raise ag.ShapeError("np.nanquantile: q must lie in 0 to 1")
+    parts = checked_parts("np.nanquantile", x, q, method)
     ranked = _ranked("np.nanquantile", x, axis)  # NaN comes last
     rows = ag.reshape(ranked, (-1, ranked.shape[-1]))
-    last = ag.count_nonzero(ag.logical_not(ag.isnan(rows)), axis=1)[:, None] - 1
-    place = ag.reshape(ag.astype(parts, ag.float64), (1, -1)) * ag.astype(ag.clip(last, 0, None), ag.float64)
-    lower, higher = (ag.astype(f(place.detach()), ag.int64) for f in (ag.floor, ag.ceil))
-    below, above = ag.take_along_axis(rows, lower, axis=1), ag.take_along_axis(rows, higher, axis=1)
-    if method == "linear":
-        result = below + (above - below) * ag.astype(place - ag.astype(lower, ag.float64), x.dtype)
-    elif method == "nearest":
-        result = ag.take_along_axis(rows, ag.astype(ag.round(place.detach()), ag.int64), axis=1)
-    else:
-        result = {"lower": below, "higher": above, "midpoint": 0.5 * below + 0.5 * above}[method]
+    count = ag.count_nonzero(ag.logical_not(ag.isnan(rows)), axis=1)[:, None]
+    last = ag.astype(ag.clip(count - 1, 0, None), ag.float64)
+    result = at_part(method, ag.reshape(parts, (1, -1)), last, lambda places: ag.take_along_axis(rows, places, axis=1))
     kept = _kept_shape(x, axis) if keepdims else ranked.shape[:-1]
     return ag.reshape(ag.permute_dims(result, (1, 0)), (*parts.shape, *kept))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import arraygrad as ag
-from arraygrad.numpy_functions.table import FUNCTIONS, numpy_function
+from arraygrad.numpy_functions.table import FUNCTIONS, beside, numpy_function
 from arraygrad.ops.creation import tensors
 from arraygrad.tensor import Tensor
 
@@ -39,7 +39,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         """A number stands for a slice of it."""
         if values is None:
             return None
-        values = ag.asarray(values)
+        values = beside(x, values)
         shape = list(x.shape)
         shape[axis] = 1
         return values if values.ndim else ag.broadcast_to(values, tuple(shape))
@@ -49,8 +49,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @numpy_function()
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    steps = ag.diff(ag.reshape(ag.asarray(ary), (-1,)))
-    ends = [None if end is None else ag.reshape(ag.asarray(end), (-1,)) for end in (to_begin, to_end)]
+    steps = ag.diff(ag.reshape(ary, (-1,)))
+    ends = [None if end is None else ag.reshape(beside(steps, end), (-1,)) for end in (to_begin, to_end)]
     return ag.concat([part for part in (ends[0], steps, ends[1]) if part is not None])
 
 

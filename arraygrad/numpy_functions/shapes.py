@@ -10,7 +10,8 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.errors import ShapeError, format_shape
-from arraygrad.numpy_functions.table import FUNCTIONS, Axis, numpy_function
+from arraygrad.numpy_functions.table import FUNCTIONS, Axis, beside, numpy_function
+from arraygrad.ops.creation import tensors
 from arraygrad.tensor import Tensor
 
 
@@ -145,7 +146,7 @@ def column_stack(tup: Sequence[Any]) -> Tensor:
 
 @numpy_function()
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    return ag.concat([ag.asarray(arr), ag.asarray(values)], axis=axis)
+    return ag.concat(tensors(arr, values), axis=axis)
 
 
 @numpy_function()
@@ -160,10 +161,11 @@ def block(arrays: Any) -> Tensor:
         """Lists at the innermost level are joined along the last axis."""
         if isinstance(part, list):
             return ag.concat([joined(item, axis + 1) for item in part], axis=axis)
-        x = ag.asarray(part)
+        x = beside(like, part)
         return ag.copy(ag.reshape(x, (1,) * (ndim - x.ndim) + x.shape))
 
     ndim = max(depth(arrays), *(len(getattr(leaf, "shape", ())) for leaf in leaves(arrays)))
+    like = next(leaf for leaf in leaves(arrays) if type(leaf) is Tensor)
     return joined(arrays, -depth(arrays))
 
 
@@ -283,7 +285,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     x, axis = (ravel(arr), 0) if axis is None else (ag.asarray(arr), axis % len(arr.shape))
     length = x.shape[axis]
     before = _places(obj, length, length + 1)  # one may insert at the end
-    new = ag.astype(ag.asarray(values, device=None if type(values) is Tensor else x.device), x.dtype)
+    new = ag.astype(beside(x, values), x.dtype)
     if len(before) == 1:  # at one place, several slices
         new = ag.reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
         if not isinstance(obj, slice | list | tuple) and not len(getattr(obj, "shape", ())):

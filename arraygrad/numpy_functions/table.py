@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import arraygrad as ag
+from arraygrad.backends import is_array
+from arraygrad.tensor import Tensor
+
 Axis = int | tuple[int, ...] | None
 
 #: By name, with the submodule if there is one, such as "linalg.inv".
@@ -19,3 +23,8 @@ def numpy_function(name: str | None = None) -> Callable[[Callable[..., Any]], Ca
         return function
 
     return enter
+
+
+def beside(x: Tensor, value: Any) -> Tensor:
+    """`value` as a tensor: numbers and lists go where `x` is, arrays stay where they are."""
+    return ag.asarray(value) if type(value) is Tensor or is_array(value) else ag.asarray(value, device=x.device)

@@ -7,18 +7,25 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.numpy_functions.table import FUNCTIONS, numpy_function
+from arraygrad.ops.creation import tensors
 from arraygrad.ops.numeric import floating
 from arraygrad.tensor import Tensor
 
 
+def _input(name: str, a: Any) -> Tensor:
+    """In the kind of numbers that the standard asks for."""
+    x = floating(a)
+    return x if x.dtype.kind == "c" or name.startswith(("rfft", "ihfft")) else x + 0j
+
+
 def _transform(name: str) -> Callable[..., Any]:
     function = getattr(ag.fft, name)
-    return lambda a, n=None, axis=-1, norm=None: function(floating(a), n=n, axis=axis, norm=norm or "backward")
+    return lambda a, n=None, axis=-1, norm=None: function(_input(name, a), n=n, axis=axis, norm=norm or "backward")
 
 
 def _transform_several(name: str, default: Any = None) -> Callable[..., Any]:
     function = getattr(ag.fft, name)
-    return lambda a, s=None, axes=default, norm=None: function(floating(a), s=s, axes=axes, norm=norm or "backward")
+    return lambda a, s=None, axes=default, norm=None: function(_input(name, a), s=s, axes=axes, norm=norm or "backward")
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
@@ -65,7 +72,8 @@ for _name, _function, _leaves in (
 
 @numpy_function("emath.logn")
 def logn(n: Any, x: Any) -> Tensor:
-    return ag.log(_complex_if(x, _is_negative)) / ag.log(_complex_if(n, _is_negative))
+    base, of = tensors(n, x)
+    return ag.log(_complex_if(of, _is_negative)) / ag.log(_complex_if(base, _is_negative))
 
 
 @numpy_function("emath.power")
