@@ -145,6 +145,9 @@ CALLS: dict[str, tuple[Any, tuple[np.ndarray, ...]]] = {
     "fft.irfft2": (lambda a: np.fft.irfft2(np.fft.rfft2(a) * 2.0, s=a.shape), (X,)),
     "fft.fftshift": (np.fft.fftshift, (V,)),
 
+    **{f"pad {mode}": (lambda a, mode=mode: np.pad(a, ((1, 2), (0, 3)), mode), (X,)) for mode in "maximum minimum mean median linear_ramp".split()},
+    "pad stat_length": (lambda a: np.pad(a, 2, "mean", stat_length=((1, 2), (2, 3))), (Q,)),
+    "pad end_values": (lambda a: np.pad(a, (3, 1), "linear_ramp", end_values=(2.0, -1.0)), (X,)),
     # more ufuncs
     **{name: (lambda a, b, f=name: getattr(np, f)(a, b), (N[:2], N[1:] + 0.3)) for name in ("fmax", "fmin")},
     "fmod signs": (lambda a: np.fmod(a * 3, -0.7), (X,)),

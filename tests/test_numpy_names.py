@@ -225,6 +225,7 @@ def test_facts_of_methods() -> None:
         (lambda x: np.split(x, 3), ValueError, "np.split: axis 0 of [2] has no 3 parts of one size; np.array_split does without"),
         (lambda x: np.vsplit(x, 2) and np.dsplit(x, 2), ValueError, "np.dsplit needs more axes than [2] has"),
         (lambda x: np.ravel(x, order="X"), ValueError, 'np.ravel: order is "C" or "F", not \'X\''),
+        (lambda x: np.pad(x, 1, lambda *a: None), ValueError, "np.pad of a Tensor takes the name of a mode, not a function"),
         (lambda x: np.delete(x, 5), IndexError, "index 5 is outside an axis of size 2"),
         (lambda x: np.insert(x, 3, 1.0), IndexError, "index 3 is outside an axis of size 2"),
         (lambda x: np.lib.stride_tricks.sliding_window_view(x, 3), ValueError, "a window of 3 along axis 0 of [2]"),

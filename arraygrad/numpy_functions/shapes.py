@@ -328,11 +328,6 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
     return x
 
 
-@numpy_function()
-def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Tensor:
-    return ag.pad(array, pad_width, mode, constant_values=constant_values)
-
-
 FUNCTIONS["tril"] = lambda m, k=0: ag.tril(m, k=k)
 FUNCTIONS["triu"] = lambda m, k=0: ag.triu(m, k=k)
 FUNCTIONS["diag"] = ag.diag

@@ -74,14 +74,11 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_va
             would have to be repeated.
     """
     x = asarray(array)
-    if isinstance(pad_width, dict):  # whose axes may be negative
-        of = [pad_width.get(axis, pad_width.get(axis - x.ndim, 0)) for axis in range(x.ndim)]
-        pad_width = [(n, n) if isinstance(n, int) else n for n in of]
-    widths = _pairs("pad_width", pad_width, x)
+    widths = pad_pairs("pad_width", pad_width, x)
     if any(not isinstance(n, int) or n < 0 for pair in widths for n in pair):
         raise ShapeError(f"pad: pad_width holds counts that are not negative, got {pad_width}")
     if mode == "constant":
-        return _pad(x, widths, _pairs("constant_values", constant_values, x))
+        return _pad(x, widths, pad_pairs("constant_values", constant_values, x))
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise ShapeError(f'pad: mode is "constant", "edge", "reflect", "symmetric" or "wrap", not {mode!r}')
     for axis, (before, after) in enumerate(widths):
@@ -107,7 +104,7 @@ def _source(mode: str, i: int, size: int) -> int:
     return min(i, 2 * size - 2 - i)
 
 
-def _pairs(name: str, value: Any, x: Tensor) -> list[tuple[Any, Any]]:
+def pad_pairs(name: str, value: Any, x: Tensor) -> list[tuple[Any, Any]]:
     """A pair for each axis, of a number, a pair, or a number or a pair for each."""
 
     def items(part: Any) -> list[Any]:
@@ -119,6 +116,9 @@ def _pairs(name: str, value: Any, x: Tensor) -> list[tuple[Any, Any]]:
             raise ShapeError(f"pad: {name} is a number, a pair, or a pair for each axis, got {value}")
         return numbers[0], numbers[-1]
 
+    if isinstance(value, dict):  # whose axes may be negative
+        of = [value.get(axis, value.get(axis - x.ndim, 0)) for axis in range(x.ndim)]
+        value = [(n, n) if isinstance(n, int) else n for n in of]
     if type(value) is Tensor and value.requires_grad:
         raise DtypeError(f"pad: {name} are numbers without a gradient; use concat for a tensor with one")
     if hasattr(value, "tolist"):
