@@ -161,6 +161,8 @@ CALLS: dict[str, tuple[Any, tuple[np.ndarray, ...]]] = {
     "matvec": (lambda a, b: np.matvec(a, b), (X, P[:3])),
     "vecmat": (lambda a, b: np.vecmat(a, b), (C[:3], CM.T.copy())),
     "add dtype": (lambda a: np.add(a, a, dtype=np.complex128), (X,)),
+    "add list": (lambda a: np.add(a, [1.0, 2.0, 3.0]), (X,)),
+    "where list": (lambda a: np.where([True, False, True], a, [1.0, 2.0, 3.0]), (X,)),
     "multiply defaults": (lambda a: np.multiply(a, 2.0, where=True, casting="same_kind", order="K", out=None), (X,)),
     # reductions with all of their parameters
     "sum initial where": (lambda a, b: np.sum(a, 1, None, None, True, b, B), (X, np.array(0.7))),
@@ -245,8 +247,6 @@ CALLS: dict[str, tuple[Any, tuple[np.ndarray, ...]]] = {
     "logspace base": (lambda b: np.logspace(0.5, 2.0, 4, base=b), (np.array(2.5),)),
     "geomspace": (lambda a, b: np.geomspace(a, b, 4), (P, P[::-1] + 1)),
     "geomspace negative": (lambda a: np.geomspace(a, -3.0, 3, endpoint=False), (-P,)),
-    "zeros_like": (lambda a: a + np.zeros_like(a), (X,)),
-    "ones_like": (lambda a: a * np.ones_like(a, shape=(4, 2, 3)), (X,)),
     "full_like array": (lambda a, b: np.full_like(a, b), (X, P[:3])),
     # elements
     "where numbers": (lambda a: np.where(np.array([1, 0, 2]), a, 0.5), (X,)),
@@ -520,6 +520,8 @@ CONSTANTS: dict[str, tuple[Any, tuple[np.ndarray, ...]]] = {
     "zeros": (lambda a: np.zeros((2, 3), like=a), (X,)),
     "ones": (lambda a: np.ones(3, dtype=np.float32, like=a), (X,)),
     "empty": (lambda a: np.shape(np.empty((2, 3), like=a)), (X,)),
+    "zeros_like": (lambda a: np.zeros_like(a), (X,)),
+    "ones_like": (lambda a: np.ones_like(a, dtype=np.float32, shape=(4, 2, 3)), (X,)),
     "empty_like": (lambda a: np.shape(np.empty_like(a)), (X,)),
     "arange": (lambda a: np.arange(1, 5, like=a), (X,)),
     "eye": (lambda a: np.eye(3, 4, k=1, like=a), (X,)),

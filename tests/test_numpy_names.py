@@ -160,6 +160,10 @@ def test_every_form_is_tested() -> None:
         ),
         (lambda x: np.add(x, 1, out=np.zeros(2)), "np.add cannot write a Tensor into a NumPy array"),
         (lambda x: np.add(x, 1, where=[True, False]), "np.add of a Tensor: got an unexpected keyword argument 'where'"),
+        (
+            lambda x: np.equal(x, 1, dtype=bool),
+            "np.equal of a Tensor: got an unexpected keyword argument 'dtype'; it takes (x1, x2",
+        ),
         (lambda x: np.isnat(x), "np.isnat of a Tensor is not supported: it has no derivative and no function of the"),
         (lambda x: np.busday_count(x, x), "np.busday_count of a Tensor is not supported; "),
         (

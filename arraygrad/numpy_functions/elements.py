@@ -16,9 +16,11 @@ from arraygrad.tensor import Tensor
 
 @numpy_function()
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    condition = ag.asarray(condition)
+    like = next(part for part in (condition, x, y) if type(part) is Tensor)
+    condition = beside(like, condition)
     if x is None and y is None:
         return ag.nonzero(condition)
+    x, y = (beside(like, part) if isinstance(part, list | tuple) else part for part in (x, y))
     return ag.where(condition if condition.dtype == "bool" else condition != 0, x, y)
 
 
