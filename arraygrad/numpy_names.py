@@ -112,7 +112,7 @@ def _as_numpy_binds(
     """Required arguments by place and others by name, without those that have NumPy's default value."""
     signature = _signature(function)
     if signature is None:
-        return args, {key: value for key, value in kwargs.items() if value is not None}
+        return args, {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
     places: list[Any] = []
     names: dict[str, Any] = {}
     for key, value in signature.bind(*args, **kwargs).arguments.items():

@@ -56,7 +56,6 @@ def linspace(
     retstep: bool = False,
     dtype: Any = None,
     axis: int = 0,
-    device: Any = None,
 ) -> Any:
     first, last = (floating(x) for x in tensors(start, stop))
     steps = num - 1 if endpoint else num

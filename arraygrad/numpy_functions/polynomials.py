@@ -128,7 +128,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 @numpy_function()
-def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None, cov: Any = False) -> Any:
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
     at, values = map(floating, tensors(x, y))
     if at.ndim != 1 or values.ndim not in (1, 2) or at.shape[0] != values.shape[0]:
         raise ShapeError(f"np.polyfit: x is {format_shape(at.shape)}, y is {format_shape(values.shape)}")
@@ -139,8 +141,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None,
     scale = ag.sqrt(ag.sum(matrix * matrix, axis=0))
     matrix = matrix / scale
     rcond = at.size * ag.finfo(at.dtype).eps if rcond is None else rcond
-    solution, residuals, _, _ = lstsq(matrix, right, rcond)
+    solution, residuals, rank, singular = lstsq(matrix, right, rcond)
     fit = ag.moveaxis(ag.moveaxis(solution, 0, -1) / scale, -1, 0)
+    if full:
+        return fit, residuals, rank, singular, rcond
     if not cov:
         return fit
     base = ag.linalg.inv(matrix.mT @ matrix) / (scale[:, None] * scale)

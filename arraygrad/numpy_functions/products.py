@@ -115,23 +115,6 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
     return ag.linalg.eigvalsh(_triangle(a, UPLO))
 
 
-def _all_real(a: Any, values: Tensor) -> bool:
-    """Whether NumPy would return real numbers: for a real matrix with real eigenvalues."""
-    return ag.asarray(a).dtype.kind != "c" and not ag.any(ag.imag(values) != 0)
-
-
-@numpy_function("linalg.eig")
-def eig(a: Any) -> Any:
-    result = ag.linalg.eig(a)
-    return type(result)(*map(ag.real, result)) if _all_real(a, result.eigenvalues) else result
-
-
-@numpy_function("linalg.eigvals")
-def eigvals(a: Any) -> Tensor:
-    result = ag.linalg.eigvals(a)
-    return ag.real(result) if _all_real(a, result) else result
-
-
 @numpy_function("linalg.pinv")
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     # NumPy's own default for pinv is 1e-15, whatever the size.

@@ -27,11 +27,11 @@ def _integral(
     formulas for numerical integration" (Publ. RIMS 9, 1974), where it stands for functions with an exponential decay.
     """
     step = (xp.log(extent / scale) - _START) / (blocks * _BLOCK - 1)
-    nodes = xp.arange(_BLOCK, dtype=step.dtype, device=step.device)
+    offsets = xp.stack([_START + i * step for i in range(_BLOCK)], axis=-1)
     scale, stride, *parameters = (xp.expand_dims(y, axis=-1) for y in (scale, step, *parameters))
     total = xp.zeros_like(step)
     for block in range(blocks):
-        tau = _START + (block * _BLOCK + nodes) * stride
+        tau = offsets + block * _BLOCK * stride
         shrink = xp.exp(-tau)
         u = scale * xp.exp(tau - shrink)
         total = total + xp.sum(integrand(u, *parameters) * u * (1.0 + shrink), axis=-1)
