@@ -154,13 +154,7 @@ _QUICK: dict[str, Callable[..., Any]] = {
     "minimum": FUNCTIONS["min"],
     "fmax": FUNCTIONS["nanmax"],
     "fmin": FUNCTIONS["nanmin"],
-    "logical_and": FUNCTIONS["all"],
-    "logical_or": FUNCTIONS["any"],
 }
-
-
-def _along(x: Tensor, axis: int) -> list[Tensor]:
-    return list(ag.unstack(x, axis=axis))
 
 
 def reduce(
@@ -176,32 +170,40 @@ def reduce(
     x = ag.asarray(array) if dtype is None else ag.astype(ag.asarray(array), dtype)
     if name in _QUICK:
         options = {} if initial is None else {"initial": initial}
-        if name.startswith("logical"):
-            result = _QUICK[name](x, axis, keepdims, where)
-            return result if initial is None else UFUNCS[name](result, initial)
         return _QUICK[name](x, axis, keepdims=keepdims, where=where, **options)
     axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(checked_axis(f"np.{name}.reduce", x, i) for i in axes)
     if len(axes) > 1 and name not in ASSOCIATIVE:
         raise ShapeError(f"np.{name}.reduce goes along one axis, since its order matters; got axis {axis}")
-    initial = BINARY[name] if initial is None else initial
+    identity = BINARY[name]
     if where is not True:
-        if initial is None:
-            raise ShapeError(f"np.{name}.reduce with where needs initial, the result where nothing is left")
-        if name not in ASSOCIATIVE or BINARY[name] is None:
-            raise ShapeError(f"np.{name}.reduce of a Tensor does not take where")
-        x = masked(x, where, BINARY[name])
-    axes = tuple(checked_axis(f"np.{name}.reduce", x, i) for i in axes)
-    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+        if identity is None:
+            raise ShapeError(f"np.{name}.reduce of a Tensor does not take where, since it has no neutral element")
+        x = masked(x, where, identity)
     moved = ag.moveaxis(x, axes, tuple(range(len(axes))))
     rest = moved.shape[len(axes) :]
-    rows = _along(ag.reshape(moved, (-1, *rest) if x.size else (math.prod(x.shape[i] for i in axes), *rest)), 0)
-    given = [] if initial is None or (rows and initial is BINARY[name]) else [initial]
-    if not rows and not given:
-        raise ShapeError(f"np.{name}.reduce over axis {axis} of {format_shape(x.shape)}: there are no elements")
-    result = functools.reduce(UFUNCS[name], [*given, *rows])
-    result = result if rows else ag.full(rest, result, dtype=x.dtype, device=x.device)
-    result = _truth(result) if name.startswith("logical") else result
-    return ag.reshape(result, kept) if keepdims else result
+    rows = ag.reshape(moved, (math.prod(moved.shape[: len(axes)]), *rest))
+    if name.startswith("logical"):
+        rows = _truth(rows)
+    if not rows.shape[0]:
+        if initial is None and identity is None:
+            raise ShapeError(f"np.{name}.reduce over axis {axis} of {format_shape(x.shape)}: there are no elements")
+        result = ag.full(rest, identity if initial is None else initial, dtype=rows.dtype, device=x.device)
+    elif name in ASSOCIATIVE:
+        result = _halved(UFUNCS[name], rows)
+        result = result if initial is None else UFUNCS[name](result, initial)
+    else:
+        result = functools.reduce(UFUNCS[name], [*([] if initial is None else [initial]), *ag.unstack(rows)])
+    return ag.reshape(result, tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdims else result
+
+
+def _halved(function: Callable[..., Any], rows: Tensor) -> Tensor:
+    """Join one half of the rows with the other, until one is left."""
+    while (size := rows.shape[0]) > 1:
+        half = size // 2
+        joined = function(rows[:half], rows[half : 2 * half])
+        rows = ag.concat([joined, rows[2 * half :]]) if size % 2 else joined
+    return rows[0]
 
 
 def accumulate(name: str, array: Any, axis: int = 0, dtype: Any = None) -> Tensor:
@@ -218,7 +220,9 @@ def accumulate(name: str, array: Any, axis: int = 0, dtype: Any = None) -> Tenso
     if name.startswith("logical"):
         x = _truth(x)
     if name not in ASSOCIATIVE:
-        return ag.stack(list(itertools.accumulate(_along(x, axis), function)), axis=axis) if size else ag.copy(x)
+        return (
+            ag.stack(list(itertools.accumulate(ag.unstack(x, axis=axis), function)), axis=axis) if size else ag.copy(x)
+        )
     step, before = 1, (slice(None),) * axis
     while step < size:  # over spans of 2, 4, 8, ... elements
         joined = function(x[(*before, slice(-step))], x[(*before, slice(step, None))])

@@ -223,12 +223,12 @@ FUNCTIONS["fliplr"] = lambda m: ag.flip(m, axis=1)
 @numpy_function()
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     first, second = axes
-    k %= 4
-    if k == 2:
+    if k % 4 == 0:
+        return ag.copy(m)
+    if k % 4 == 2:
         return ag.flip(ag.flip(m, axis=first), axis=second)
-    turned = m if k == 0 else ag.flip(m, axis=second) if k == 1 else m
-    turned = swapaxes(turned, first, second) if k else ag.copy(m)
-    return ag.flip(turned, axis=second) if k == 3 else turned
+    swapped = swapaxes(m, first, second)
+    return ag.flip(swapped, axis=first if k % 4 == 1 else second)
 
 
 @numpy_function()
