@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from numpy_calls import CALLS, METHOD_CALLS
+from numpy_calls import CALLS
+from numpy_calls_more import METHOD_CALLS, UFUNC_CALLS
 
 from arraygrad import numpy_names
 from arraygrad.numpy_functions import REFUSED
@@ -34,7 +35,7 @@ NumPy's. Parameters are NumPy's and do what they do there; `out=` and others tha
 message that lists those that are.
 
 """
-DIFFERENTIABLE = {label.split()[0] for label in [*CALLS, *METHOD_CALLS]}
+DIFFERENTIABLE = {label.split()[0] for label in [*CALLS, *UFUNC_CALLS, *METHOD_CALLS]}
 #: Second names of functions in the table.
 ALIASES = (
     "abs acos acosh asin asinh atan atan2 atanh bitwise_invert bitwise_left_shift bitwise_not bitwise_right_shift "

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_calls import CALLS, CONSTANTS, METHOD_CALLS
+from numpy_calls import CALLS as FUNCTION_CALLS
+from numpy_calls_more import CONSTANTS, METHOD_CALLS, UFUNC_CALLS
 
 import arraygrad as ag
 from arraygrad import numpy_names
+
+CALLS = FUNCTION_CALLS | UFUNC_CALLS
 
 
 def form(label: str) -> str:
