@@ -1,12 +1,14 @@
 """What a Tensor can be asked by a method or an operator: thin calls of ops.
 
-The names are PyTorch's, since the standard has no methods.
+The names are PyTorch's, since the standard has no methods; NumPy's beside them are in numpy_methods.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from arraygrad.numpy_methods import NumpyMethods
 
 if TYPE_CHECKING:
     import arraygrad as ops
@@ -22,7 +24,7 @@ def _flat(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
 
 
-class ArrayMethods:
+class ArrayMethods(NumpyMethods):
     """The methods and operators of Tensor that compute."""
 
     __slots__ = ()
@@ -114,13 +116,17 @@ class ArrayMethods:
         """`arraygrad.min`."""
         return ops.min(self, axis=axis, keepdims=keepdims)
 
-    def var(self, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-        """`arraygrad.var`."""
-        return ops.var(self, axis=axis, correction=correction, keepdims=keepdims)
+    def var(
+        self, axis: Axis = None, *, correction: float = 0.0, ddof: float | None = None, keepdims: bool = False
+    ) -> Tensor:
+        """`arraygrad.var`; `ddof` is NumPy's name of the correction."""
+        return ops.var(self, axis=axis, correction=correction if ddof is None else ddof, keepdims=keepdims)
 
-    def std(self, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-        """`arraygrad.std`."""
-        return ops.std(self, axis=axis, correction=correction, keepdims=keepdims)
+    def std(
+        self, axis: Axis = None, *, correction: float = 0.0, ddof: float | None = None, keepdims: bool = False
+    ) -> Tensor:
+        """`arraygrad.std`; `ddof` is NumPy's name of the correction."""
+        return ops.std(self, axis=axis, correction=correction if ddof is None else ddof, keepdims=keepdims)
 
     def all(self, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
         """`arraygrad.all`."""
@@ -160,9 +166,14 @@ class ArrayMethods:
         """`reshape` that refuses to copy."""
         return ops.reshape(self, _flat(shape), copy=False)
 
-    def transpose(self, axis1: int, axis2: int) -> Tensor:
-        """Swap two axes."""
-        return manipulation.transpose(self, axis1, axis2)
+    def transpose(self: Any, *axes: Any) -> Tensor:
+        """Swap two axes, as in PyTorch; or, as in NumPy, reverse all of them (without arguments) or reorder them
+        (given a tuple, or all of more than two).
+        """
+        if len(axes) == 2:
+            return manipulation.transpose(self, *axes)
+        axes = () if axes == (None,) else _flat(axes)
+        return ops.permute_dims(self, axes or tuple(range(self.ndim))[::-1])
 
     def permute(self, *axes: Any) -> Tensor:
         """`arraygrad.permute_dims`; takes axes or a tuple of them."""

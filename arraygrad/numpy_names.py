@@ -1,58 +1,30 @@
 """NumPy's own functions on tensors: `np.sin(t)`, `np.sum(t, axis=0)`, `np.fft.fft(t)` keep the graph.
 
 NumPy asks a Tensor by two protocols (NEP 13 for ufuncs, NEP 18 for other functions). Here is what it answers:
-`UFUNCS` names the operation for each ufunc, numpy_functions.py has the other functions. What is not there is
-refused, as is a parameter that makes no sense for a tensor (`out`, `where`, `order`).
+numpy_ufuncs.py and numpy_functions/ have the functions. What is not there is refused, as is a parameter that makes
+no sense for a tensor (`out`) or is not supported; one with NumPy's default value is as if it were not there.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-import math
 from collections.abc import Callable
 from typing import Any
 
 import arraygrad as ag
+from arraygrad.backends import NUMPY
 from arraygrad.errors import DtypeError
-from arraygrad.numpy_functions import FUNCTIONS
+from arraygrad.numpy_functions import FUNCTIONS, REFUSED
+from arraygrad.numpy_functions.creation import LIKE
+from arraygrad.numpy_methods import NAMES
+from arraygrad.numpy_ufuncs import METHODS, UFUNCS
+from arraygrad.ops.creation import tensors
 
-#: The name here of each ufunc that has another name in NumPy.
-_RENAMED = {
-    "absolute": "abs", "fabs": "abs", "power": "pow", "float_power": "pow", "conjugate": "conj", "rint": "round",
-    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
-    "arctanh": "atanh", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift", "true_divide": "divide", "mod": "remainder",
+#: What the parameters of every ufunc are if they are not given.
+_UFUNC_DEFAULTS = {
+    "where": True, "out": None, "dtype": None, "casting": "same_kind", "order": "K", "subok": True, "signature": None,
 }  # fmt: skip
-_SAME = (
-    "add ceil copysign cos cosh divide equal exp expm1 floor floor_divide greater greater_equal hypot isfinite isinf "
-    "isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor matmul "
-    "maximum minimum multiply negative nextafter not_equal positive reciprocal remainder sign signbit sin sinh sqrt "
-    "square subtract tan tanh trunc bitwise_and bitwise_or bitwise_xor vecdot"
-).split()
-UFUNCS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(ag, name) for name in _SAME if hasattr(ag, name)},
-    **{name: getattr(ag, ours) for name, ours in _RENAMED.items()},
-    "exp2": lambda x: ag.exp(x * math.log(2.0)),
-    "cbrt": lambda x: ag.sign(x) * ag.abs(x) ** (1.0 / 3.0),
-    "deg2rad": lambda x: x * (math.pi / 180.0),
-    "radians": lambda x: x * (math.pi / 180.0),
-    "rad2deg": lambda x: x * (180.0 / math.pi),
-    "degrees": lambda x: x * (180.0 / math.pi),
-    "divmod": divmod,
-    "logaddexp2": lambda x1, x2: ag.logaddexp(x1 * math.log(2.0), x2 * math.log(2.0)) / math.log(2.0),
-    "heaviside": lambda x1, x2: ag.where(x1 == 0, x2, ag.where(x1 > 0, 1.0, 0.0)),
-}
-#: `ufunc.reduce` and `ufunc.accumulate`.
-REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "add": ag.sum,
-    "multiply": ag.prod,
-    "maximum": ag.max,
-    "minimum": ag.min,
-    "logical_and": ag.all,
-    "logical_or": ag.any,
-    "logaddexp": ag.logsumexp,
-}
-ACCUMULATIONS: dict[str, Callable[..., Any]] = {"add": ag.cumulative_sum, "multiply": ag.cumulative_prod}
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -60,44 +32,108 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     name = ufunc.__name__
     if kwargs.get("out") is not None:
         raise DtypeError(f"np.{name} cannot write a Tensor into a NumPy array, which keeps no history: use x = x + t")
-    # SciPy's special functions are ufuncs, too.
-    special = {name: getattr(ag.special, name)} if name in ag.special.__all__ else {}
-    tables = {"__call__": special | UFUNCS, "reduce": REDUCTIONS, "accumulate": ACCUMULATIONS}
-    if method == "outer" and name in UFUNCS:
-        x1, x2 = map(ag.asarray, inputs)
-        return UFUNCS[name](x1.reshape(*x1.shape, *(1,) * x2.ndim), x2, **kwargs)
-    function = tables.get(method, {}).get(name)
+    kwargs = {k: v for k, v in kwargs.items() if k not in _UFUNC_DEFAULTS or not _is_same(v, _UFUNC_DEFAULTS[k])}
     shown = f"np.{name}" if method == "__call__" else f"np.{name}.{method}"
-    if function is None:
-        raise DtypeError(f"{shown} of a Tensor is not supported{_nearest(name)}")
+    if method == "at":
+        raise DtypeError(
+            f"{shown} of a Tensor is not supported: it writes into its argument; t.index_add_ adds in place"
+        )
     if method != "__call__":
-        kwargs = {"axis": 0} | kwargs  # NumPy's default for these
-    return _call(shown, function, inputs, kwargs)
+        if (name, method) in METHODS:
+            return _call(shown, METHODS[name, method], inputs, kwargs)
+    elif name in UFUNCS:
+        if any(isinstance(x, list | tuple) for x in inputs):
+            inputs = tuple(tensors(*inputs))
+        if "dtype" in kwargs and NUMPY.dtype(kwargs["dtype"]).kind in "fc":  # in which to compute
+            dtype = kwargs.pop("dtype")
+            inputs = tuple(ag.astype(x, dtype) for x in tensors(*inputs))
+        return _call(shown, UFUNCS[name], inputs, kwargs)
+    elif name in ag.special.__all__:  # SciPy's special functions are ufuncs, too
+        return _call(shown, getattr(ag.special, name), inputs, kwargs)
+    raise _not_supported(shown, name)
 
 
-def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Tensor.__array_function__` answers."""
-    module = (function.__module__ or "numpy").removeprefix("numpy").lstrip(".")
-    name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
+def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: str = "cpu") -> Any:
+    """What `Tensor.__array_function__` answers. `device` is where the tensor is that was asked."""
+    name = name_of(function)
+    if name in LIKE:
+        given = _as_numpy_binds(function, args, kwargs)
+        return _call(f"np.{name}", LIKE[name], given[0], {"device": device} | given[1])
     ours = FUNCTIONS.get(name)
     if ours is None:
-        raise DtypeError(f"np.{name} of a Tensor is not supported{_nearest(function.__name__)}")
-    return _call(f"np.{name}", ours, args, kwargs)
+        raise _not_supported(f"np.{name}", function.__name__)
+    return _call(f"np.{name}", ours, *_as_numpy_binds(function, args, kwargs))
 
 
-def _nearest(name: str) -> str:
+def name_of(function: Any) -> str:
+    """The name in `FUNCTIONS`."""
+    module = (function.__module__ or "numpy").removeprefix("numpy").lstrip(".")
+    if module.endswith(("scimath", "scimath_impl")):
+        module = "emath"
+    return f"{module}.{function.__name__}" if module in ("linalg", "fft", "emath") else function.__name__
+
+
+def _not_supported(shown: str, name: str) -> DtypeError:
     import difflib
 
+    if name in REFUSED:
+        return DtypeError(f"{shown} of a Tensor is not supported: {REFUSED[name]}")
     close = difflib.get_close_matches(name, ag.__all__, n=1, cutoff=0.6)
-    return f"; the nearest in arraygrad is ag.{close[0]}" if close else "; detach() it and call .numpy() for a constant"
+    advice = f"the nearest in arraygrad is ag.{close[0]}" if close else "detach() it and call .numpy() for a constant"
+    return DtypeError(f"{shown} of a Tensor is not supported; {advice}")
+
+
+def forms() -> list[str]:
+    """Every call that works, by its name after `np.`, with the methods of ufuncs; those of a tensor as `t.sum`."""
+    methods = [*(f"{name}.{method}" for name, method in METHODS), *(f"t.{name}" for name in NAMES)]
+    return sorted([*UFUNCS, *methods, *FUNCTIONS, *LIKE])
+
+
+# ---- Parameters
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return value is default or (
+        isinstance(value, bool | int | str) and type(value) is type(default) and value == default
+    )
+
+
+@functools.cache
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except ValueError:  # of a function in C, before NumPy 2.4
+        return None
+
+
+def _as_numpy_binds(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Required arguments by place and others by name, without those that have NumPy's default value."""
+    signature = _signature(function)
+    if signature is None:
+        return args, {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
+    places: list[Any] = []
+    names: dict[str, Any] = {}
+    for key, value in signature.bind(*args, **kwargs).arguments.items():
+        parameter = signature.parameters[key]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            places += value
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            names |= value
+        elif parameter.default is parameter.empty or parameter.kind is parameter.POSITIONAL_ONLY:
+            places.append(value)
+        elif not _is_same(value, parameter.default):
+            names[key] = value
+    return tuple(places), names
 
 
 def _call(shown: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    for name in [key for key, value in kwargs.items() if value is None]:
-        if name in ("out", "order", "where"):
-            del kwargs[name]
+    signature = _signature(function)
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        if signature is not None:
+            signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise DtypeError(f"{shown} of a Tensor: {error}; it takes {inspect.signature(function)}") from None
+        bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()] if signature else []
+        raise DtypeError(f"{shown} of a Tensor: {error}; it takes {inspect.Signature(bare)}") from None
     return function(*args, **kwargs)

@@ -73,7 +73,7 @@ class Protocols:
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from arraygrad import numpy_names
 
-        return numpy_names.call_function(function, args, kwargs)
+        return numpy_names.call_function(function, args, kwargs, self.device)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:

@@ -34,7 +34,6 @@ KNOWN = {
     "TestDerivative::test_initial_step[array_api_strict]": LOGSPACE,
     "test_xp_errors[array_api_strict]": TEXT,
     "TestBracketMinimum::test_input_validation[array_api_strict]": NUMPY,
-    "test_cut_tree[array_api_strict]": NUMPY,
     "test_Heap[array_api_strict]": NUMPY,
 }
 

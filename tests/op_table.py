@@ -18,7 +18,7 @@ import op_table_special
 import scipy.special
 
 import arraygrad as ag
-from arraygrad.ops.indexing import getitem
+from arraygrad.ops.indexing import getitem, sum_into
 
 
 @dataclass
@@ -517,6 +517,12 @@ ROWS: list[Row] = [
             "axis=-1": ((X23, INDEX), {"axis": -1}),
             "negative": (draw((3,)), np.array([-1, 0, -1])),
         },
+    ),
+    op(
+        "sum_into",
+        lambda x, indices, size: np.bincount(indices, x, size).astype(x.dtype),
+        {"repeated": (draw((4,)), INDEX, 5), "once": (draw((3,)), np.array([2, 0, 1]), 3), "size 0": (draw((0,)), INDEX[:0], 2)},
+        function=sum_into,
     ),
     op(
         "take_along_axis",

@@ -35,6 +35,23 @@ def rows(unary: Any, binary: Any, op: Callable[..., Any], draw: Callable[..., np
         samples |= {"[3]xintegers": (a, np.array([1, 2, 3])), "integersx[3]": (np.array([[1], [2]]), b)}
         return op(name, getattr(scipy.special, name), samples, function=getattr(ag.special, name))
 
+    def three(name: str, x1: tuple[float, float], x2: tuple[float, float], x3: tuple[float, float]) -> Any:
+        """A function of three arrays, all with gradients."""
+        ends = (x1, x2, x3)
+        shapes = [((), (), ()), ((2, 3), (3,), (2, 1)), ((0, 3), (3,), (3,))]
+        samples: dict[str, Any] = {
+            " x ".join(str(list(shape)) for shape in sample): tuple(
+                draw(shape, *end) for shape, end in zip(sample, ends, strict=True)
+            )
+            for sample in shapes
+        }
+        samples |= {
+            "numbers and an array": (1.5, 2.5, draw((3,), *x3)),
+            "array and numbers": (draw((3,), *x1), 2.5, 0.6),
+            "integers": (np.array([[1], [2]]), draw((3,), *x2), draw((2, 1), *x3)),
+        }
+        return op(name, getattr(scipy.special, name), samples, function=getattr(ag.special, name))
+
     def last(name: str, parameters: int, low: float, high: float, whole: bool = False) -> Any:
         """A function whose last argument has a gradient; the parameters before are numbers and integers."""
         x = draw((2, 3), low, high)
@@ -127,11 +144,11 @@ def rows(unary: Any, binary: Any, op: Callable[..., Any], draw: Callable[..., np
             function=information._sign_of_weighted_sum,
             has_gradient=False,
         ),
-        last("gammainc", 1, 0.4, 3.0),
-        last("gammaincc", 1, 0.4, 3.0),
-        last("betainc", 2, 0.1, 0.9),
-        last("betaincc", 2, 0.1, 0.9),
-        last("stdtr", 1, -2.0, 2.0),
-        last("chdtr", 1, 0.4, 3.0),
-        last("fdtr", 2, 0.4, 3.0),
+        two("gammainc", (0.4, 3.0), (0.4, 3.0)),
+        two("gammaincc", (0.4, 3.0), (0.4, 3.0)),
+        three("betainc", (0.4, 3.0), (0.5, 2.5), (0.1, 0.9)),
+        three("betaincc", (0.4, 3.0), (0.5, 2.5), (0.1, 0.9)),
+        two("stdtr", (0.6, 3.0), (-2.0, 2.0), away_from=[0.0]),
+        two("chdtr", (0.6, 3.0), (0.4, 3.0)),
+        three("fdtr", (0.6, 3.0), (0.7, 2.5), (0.4, 3.0)),
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Distribution functions and the incomplete gamma and beta functions behind them.
 
-The derivative by the last argument is a density. Of the others, the shape parameters, there is none yet.
+The derivative by the last argument is a density. Those by the others, the shape parameters, are in incomplete.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import Any
 
 from arraygrad.backends import Array
 from arraygrad.op import elementwise
-from arraygrad.ops.special import NoGradient, as_arrays
+from arraygrad.ops.incomplete import beta_slope, beta_term, gamma_slope
+from arraygrad.ops.special import as_arrays
 from arraygrad.tensor import ArrayLike
 
 
@@ -37,64 +38,131 @@ def _f_density(xp: Any, dfn: Array, dfd: Array, x: Array) -> Array:
     return scale * xp.exp(xp.special.xlogy(a - 1.0, r) - (a + b) * xp.log1p(r) - xp.special.betaln(a, b))
 
 
-@elementwise(NoGradient("gammainc", "a"), lambda g, xp, a, x: g * _gamma_density(xp, *as_arrays(xp, x, a, x)))
+def _in_shares(xp: Any, s: Array, t: Array) -> tuple[Array, Array]:
+    """`s / (s + t)` and `t / (s + t)`, exact for small `t`, and for an infinite one."""
+    share = s / (s + t)
+    small = xp.where(t < s, t, 0.0)
+    return share, xp.where(t < s, small / (s + small), 1.0 - share)
+
+
+def _slope_in_df(xp: Any, df: Array, t: Array) -> Array:
+    """Student's tail beyond `abs(t)` is half of `betainc(df / 2, 1 / 2, df / (df + t * t))`."""
+    a, b = 0.5 * df, 0.5 * xp.ones_like(df)
+    x, rest = _in_shares(xp, df, t * t)
+    change = 0.5 * beta_slope(xp, a, b, x, rest) + xp.exp(beta_term(xp, a, b, x, rest)) / df
+    return -0.5 * xp.sign(t) * change
+
+
+def _slope_in_dfn(xp: Any, dfn: Array, dfd: Array, x: Array) -> Array:
+    """Fisher's function is `betainc(dfn / 2, dfd / 2, y)` with `y = dfn * x / (dfd + dfn * x)`."""
+    a, b = 0.5 * dfn, 0.5 * dfd
+    rest, y = _in_shares(xp, dfd, dfn * x)
+    return 0.5 * beta_slope(xp, a, b, y, rest) + xp.exp(beta_term(xp, a, b, y, rest)) / dfn
+
+
+def _slope_in_dfd(xp: Any, dfn: Array, dfd: Array, x: Array) -> Array:
+    a, b = 0.5 * dfn, 0.5 * dfd
+    rest, y = _in_shares(xp, dfd, dfn * x)
+    return -0.5 * beta_slope(xp, b, a, rest, y) - xp.exp(beta_term(xp, a, b, y, rest)) / dfd
+
+
+@elementwise(
+    lambda g, xp, a, x: g * gamma_slope(xp, *as_arrays(xp, a, a, x)),
+    lambda g, xp, a, x: g * _gamma_density(xp, *as_arrays(xp, x, a, x)),
+)
 def gammainc(xp: Any, a: ArrayLike, x: ArrayLike, /) -> Array:
     """Regularized lower incomplete gamma function: the distribution function of a gamma distribution.
 
-    Only `x` has a gradient yet.
+    The gradient in `a` has a relative error below 1e-10 for `a` and `x` up to 1e4, in the tails too; from there it
+    grows with `a`.
+
+    >>> import arraygrad as ag
+    >>> a = ag.tensor(2.0, requires_grad=True)
+    >>> ag.special.gammainc(a, 3.0).backward()
+    >>> a.grad
+    tensor(-0.19742542, dtype=float64, device='cpu')
     """
     return xp.special.gammainc(a, x)
 
 
-@elementwise(NoGradient("gammaincc", "a"), lambda g, xp, a, x: -g * _gamma_density(xp, *as_arrays(xp, x, a, x)))
+@elementwise(
+    lambda g, xp, a, x: -g * gamma_slope(xp, *as_arrays(xp, a, a, x)),
+    lambda g, xp, a, x: -g * _gamma_density(xp, *as_arrays(xp, x, a, x)),
+)
 def gammaincc(xp: Any, a: ArrayLike, x: ArrayLike, /) -> Array:
-    """`1 - gammainc(a, x)`, exact in the right tail. Only `x` has a gradient yet."""
+    """`1 - gammainc(a, x)`, exact in the right tail. Gradients are as exact as those of `gammainc`."""
     return xp.special.gammaincc(a, x)
 
 
 @elementwise(
-    NoGradient("betainc", "a"),
-    NoGradient("betainc", "b"),
+    lambda g, xp, a, b, x: g * _slope_in_a(xp, *as_arrays(xp, a, a, b, x)),
+    lambda g, xp, a, b, x: g * _slope_in_b(xp, *as_arrays(xp, b, a, b, x)),
     lambda g, xp, a, b, x: g * _beta_density(xp, *as_arrays(xp, x, a, b, x)),
 )
 def betainc(xp: Any, a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Array:
     """Regularized incomplete beta function: the distribution function of a beta distribution.
 
-    Only `x` has a gradient yet.
+    The gradients in `a` and `b` have a relative error below 1e-9 for both from 1e-2 to 1e3 and `x` from 1e-12 to
+    `1 - 1e-9`, in the tails too; far from there it may come to 1e-7.
+
+    >>> import arraygrad as ag
+    >>> b = ag.tensor(1.0, requires_grad=True)
+    >>> ag.special.betainc(1.0, b, 0.5).backward()  # of 1 - 0.5**b
+    >>> b.grad
+    tensor(0.34657359, dtype=float64, device='cpu')
     """
     return xp.special.betainc(a, b, x)
 
 
 @elementwise(
-    NoGradient("betaincc", "a"),
-    NoGradient("betaincc", "b"),
+    lambda g, xp, a, b, x: -g * _slope_in_a(xp, *as_arrays(xp, a, a, b, x)),
+    lambda g, xp, a, b, x: -g * _slope_in_b(xp, *as_arrays(xp, b, a, b, x)),
     lambda g, xp, a, b, x: -g * _beta_density(xp, *as_arrays(xp, x, a, b, x)),
 )
 def betaincc(xp: Any, a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Array:
-    """`1 - betainc(a, b, x)`, exact in the right tail. Only `x` has a gradient yet."""
+    """`1 - betainc(a, b, x)`, exact in the right tail. Gradients are as exact as those of `betainc`."""
     return xp.special.betaincc(a, b, x)
 
 
-@elementwise(NoGradient("stdtr", "df"), lambda g, xp, df, t: g * _t_density(xp, *as_arrays(xp, t, df, t)))
+def _slope_in_a(xp: Any, a: Array, b: Array, x: Array) -> Array:
+    return beta_slope(xp, a, b, x, 1.0 - x)
+
+
+def _slope_in_b(xp: Any, a: Array, b: Array, x: Array) -> Array:
+    return -beta_slope(xp, b, a, 1.0 - x, x)
+
+
+@elementwise(
+    lambda g, xp, df, t: g * _slope_in_df(xp, *as_arrays(xp, df, df, t)),
+    lambda g, xp, df, t: g * _t_density(xp, *as_arrays(xp, t, df, t)),
+)
 def stdtr(xp: Any, df: ArrayLike, t: ArrayLike, /) -> Array:
-    """Distribution function of Student's t with `df` degrees of freedom. Only `t` has a gradient yet."""
+    """Distribution function of Student's t with `df` degrees of freedom.
+
+    The gradient in `df` falls with the square of `df`, its error does not: the relative one is below 1e-8 to `df` 1000,
+    and 1e-5 or so at 1e5.
+    """
     return xp.special.stdtr(df, t)
 
 
 @elementwise(
-    NoGradient("chdtr", "v"),
+    lambda g, xp, v, x: 0.5 * g * gamma_slope(xp, *[0.5 * y for y in as_arrays(xp, v, v, x)]),
     lambda g, xp, v, x: 0.5 * g * _gamma_density(xp, 0.5 * as_arrays(xp, x, v)[0], 0.5 * x),
 )
 def chdtr(xp: Any, v: ArrayLike, x: ArrayLike, /) -> Array:
-    """Distribution function of chi-square with `v` degrees of freedom. Only `x` has a gradient yet."""
+    """Distribution function of chi-square with `v` degrees of freedom. Gradients are those of `gammainc`."""
     return xp.special.chdtr(v, x)
 
 
 @elementwise(
-    NoGradient("fdtr", "dfn"),
-    NoGradient("fdtr", "dfd"),
+    lambda g, xp, dfn, dfd, x: g * _slope_in_dfn(xp, *as_arrays(xp, dfn, dfn, dfd, x)),
+    lambda g, xp, dfn, dfd, x: g * _slope_in_dfd(xp, *as_arrays(xp, dfd, dfn, dfd, x)),
     lambda g, xp, dfn, dfd, x: g * _f_density(xp, *as_arrays(xp, x, dfn, dfd, x)),
 )
 def fdtr(xp: Any, dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike, /) -> Array:
-    """Distribution function of Fisher's F with `dfn` and `dfd` degrees of freedom. Only `x` has a gradient yet."""
+    """Distribution function of Fisher's F with `dfn` and `dfd` degrees of freedom.
+
+    The gradients in these have an absolute error below 1e-14, or a relative one below 1e-8: beyond 1000 degrees, where
+    they vanish, that is much.
+    """
     return xp.special.fdtr(dfn, dfd, x)

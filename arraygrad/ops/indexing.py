@@ -90,6 +90,12 @@ def take_along_axis(xp: Any, x: ArrayLike, indices: ArrayLike, /, *, axis: int =
     return xp.take_along_axis(x, indices, axis=axis)
 
 
+@general(lambda g, xp, indices: xp.take(g, indices, axis=0))
+def sum_into(xp: Any, x: ArrayLike, indices: ArrayLike, size: int, /) -> Array:
+    """For each of `size` indices, the sum of the elements of the vector `x` that have it: the transpose of `take`."""
+    return xp.scatter(x, (indices,), (size,))
+
+
 def _check_integers(name: str, xp: Any, indices: Array) -> None:
     if is_number(indices):
         raise DtypeError(f"{name} takes an array of indices, got {indices!r}; to read one, index with [...]")

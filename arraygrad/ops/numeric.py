@@ -74,14 +74,11 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_va
             would have to be repeated.
     """
     x = asarray(array)
-    if isinstance(pad_width, dict):  # whose axes may be negative
-        of = [pad_width.get(axis, pad_width.get(axis - x.ndim, 0)) for axis in range(x.ndim)]
-        pad_width = [(n, n) if isinstance(n, int) else n for n in of]
-    widths = _pairs("pad_width", pad_width, x)
+    widths = pad_pairs("pad_width", pad_width, x)
     if any(not isinstance(n, int) or n < 0 for pair in widths for n in pair):
         raise ShapeError(f"pad: pad_width holds counts that are not negative, got {pad_width}")
     if mode == "constant":
-        return _pad(x, widths, _pairs("constant_values", constant_values, x))
+        return _pad(x, widths, pad_pairs("constant_values", constant_values, x))
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise ShapeError(f'pad: mode is "constant", "edge", "reflect", "symmetric" or "wrap", not {mode!r}')
     for axis, (before, after) in enumerate(widths):
@@ -107,7 +104,7 @@ def _source(mode: str, i: int, size: int) -> int:
     return min(i, 2 * size - 2 - i)
 
 
-def _pairs(name: str, value: Any, x: Tensor) -> list[tuple[Any, Any]]:
+def pad_pairs(name: str, value: Any, x: Tensor) -> list[tuple[Any, Any]]:
     """A pair for each axis, of a number, a pair, or a number or a pair for each."""
 
     def items(part: Any) -> list[Any]:
@@ -119,6 +116,9 @@ def _pairs(name: str, value: Any, x: Tensor) -> list[tuple[Any, Any]]:
             raise ShapeError(f"pad: {name} is a number, a pair, or a pair for each axis, got {value}")
         return numbers[0], numbers[-1]
 
+    if isinstance(value, dict):  # whose axes may be negative
+        of = [value.get(axis, value.get(axis - x.ndim, 0)) for axis in range(x.ndim)]
+        value = [(n, n) if isinstance(n, int) else n for n in of]
     if type(value) is Tensor and value.requires_grad:
         raise DtypeError(f"pad: {name} are numbers without a gradient; use concat for a tensor with one")
     if hasattr(value, "tolist"):
@@ -303,44 +303,54 @@ def gradient(
 ) -> Tensor | tuple[Tensor, ...]:
     """Slopes of `f` along axes: central differences, one-sided ones at the ends. A tuple if there are several axes.
 
+    With `edge_order=2`, the slope at an end is that of the parabola through the three points there.
+
     After `f` comes the spacing, 1 by default: a number, or one for each axis; in place of a number, a vector with
     the coordinates along that axis.
 
     Raises:
-        ShapeError: an axis has fewer than two elements, there are too many spacings or too few, coordinates do not
-            fit their axis, or `edge_order` is not 1.
+        ShapeError: an axis has fewer than `edge_order + 1` elements, there are too many spacings or too few,
+            coordinates do not fit their axis, or `edge_order` is neither 1 nor 2.
     """
     x = floating(f)
     several = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     axes = [checked_axis("gradient", x, a) for a in several]
-    if edge_order != 1:
-        raise ShapeError(f"gradient: edge_order is 1, not {edge_order}")
+    if edge_order not in (1, 2):
+        raise ShapeError(f"gradient: edge_order is 1 or 2, not {edge_order}")
     if len(varargs) not in (0, 1, len(axes)):
         raise ShapeError(f"gradient got {len(varargs)} spacings for {len(axes)} axes")
     spacings = [1.0] * len(axes) if not varargs else list(varargs) * (len(axes) if len(varargs) == 1 else 1)
-    slopes = [_slope(x, a, tensors(x, spacing)[1]) for a, spacing in zip(axes, spacings, strict=True)]
+    slopes = [_slope(x, a, tensors(x, spacing)[1], edge_order) for a, spacing in zip(axes, spacings, strict=True)]
     return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
-def _slope(x: Tensor, axis: int, spacing: Tensor) -> Tensor:
+def _slope(x: Tensor, axis: int, spacing: Tensor, edge_order: int) -> Tensor:
     size = x.shape[axis]
-    if size < 2:
-        raise ShapeError(f"gradient needs two elements along axis {axis}, got {format_shape(x.shape)}")
+    if size <= edge_order:
+        raise ShapeError(f"gradient needs {edge_order + 1} elements along axis {axis}, got {format_shape(x.shape)}")
+    if spacing.ndim and spacing.shape != (size,):
+        raise ShapeError(
+            f"gradient: coordinates {format_shape(spacing.shape)} of axis {axis} of {format_shape(x.shape)}"
+        )
+    first, last = _at(axis, slice(1)), _at(axis, slice(-1, None))
     steps = diff(x, axis=axis)
+    left: Any
     if not spacing.ndim:
         steps = steps / spacing
-        inner = 0.5 * (steps[_at(axis, slice(1, None))] + steps[_at(axis, slice(None, -1))])
+        left = right = zeros_like(steps[_at(axis, slice(1, None))]) + 0.5
     else:
-        if spacing.shape != (size,):
-            raise ShapeError(
-                f"gradient: coordinates {format_shape(spacing.shape)} of axis {axis} of {format_shape(x.shape)}"
-            )
         width = reshape(diff(spacing), (-1,) + (1,) * (x.ndim - 1 - axis))
         steps = steps / width
-        # The slope of the parabola through three points: of each side's slope, as much as the other side is wide.
-        left, right = width[:-1], width[1:]
-        inner = (right * steps[_at(axis, slice(None, -1))] + left * steps[_at(axis, slice(1, None))]) / (left + right)
-    return concat([steps[_at(axis, slice(1))], inner, steps[_at(axis, slice(-1, None))]], axis=axis)
+        left, right = (side / (width[:-1] + width[1:]) for side in (width[:-1], width[1:]))
+    # The slope of the parabola through three points: of each side's slope, as much as the other side is wide.
+    before, after = steps[_at(axis, slice(None, -1))], steps[_at(axis, slice(1, None))]
+    inner = right * before + left * after
+    start, end = steps[first], steps[last]
+    if edge_order == 2:
+        bend = before - after
+        start = start + (left * bend)[first]
+        end = end - (right * bend)[last]
+    return concat([start, inner, end], axis=axis)
 
 
 def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period: ArrayLike = 2 * math.pi) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from arraygrad.backends import is_number
@@ -91,7 +91,13 @@ def median(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     return _kept(where(isnan(ranked[..., -1]), math.nan, middle), x, axis, keepdims)
 
 
-METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+#: By which part of an element each of `n` sorted ones begins and ends: methods that interpolate (R. J. Hyndman and
+#: Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50, 1996).
+_ENDS = {
+    "linear": (1.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "interpolated_inverted_cdf": (0.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+METHODS = (*_ENDS, "lower", "higher", "nearest", "midpoint")
 
 
 def quantile(
@@ -100,35 +106,51 @@ def quantile(
     """The value over axes below which the part `q` of the elements lies; NaN where one is NaN.
 
     `q` is a number, or an array, whose axes then come first. Between two elements, `method` is "linear", or takes
-    the "lower", "higher" or "nearest" one, or the "midpoint". Gradients go to `a`, and by "linear" to `q`.
+    the "lower", "higher" or "nearest" one, or the "midpoint"; or it is "hazen", "weibull", "median_unbiased",
+    "normal_unbiased" or "interpolated_inverted_cdf", which are linear too, between ends that differ. Gradients go to
+    `a`, and by linear methods to `q`.
 
     Raises:
         ShapeError: there are no elements, a part is outside 0 to 1, or `method` is none of these.
     """
-    if method not in METHODS:
-        raise ShapeError(f"quantile: method is one of {', '.join(METHODS)}, not {method!r}")
     x = floating(_real("quantile", a))
+    parts = checked_parts("quantile", x, q, method)
     ranked = _ranked("quantile", x, axis)
-    parts = asarray(q) if isinstance(q, Tensor) else asarray(q, device=x.device)
-    if not (0 <= q <= 1 if is_number(q) else all(logical_and(parts >= 0, parts <= 1))):
-        raise ShapeError("quantile: q must lie in 0 to 1")
     last = ranked.shape[-1] - 1
-    place = reshape(astype(parts, "float64"), (-1,)) * last
-    lower, higher = (astype(clip(f(place.detach()), 0, last), "int64") for f in (floor, ceil))
-    if method == "linear":
-        # At an element, the slope in q is that to its right.
-        higher = clip(lower + 1, 0, last)
-        weight = astype(place - astype(lower, "float64"), x.dtype)
-        below = take(ranked, lower, axis=-1)
-        result = below + (take(ranked, higher, axis=-1) - below) * weight
-    elif method == "midpoint":
-        result = 0.5 * take(ranked, lower, axis=-1) + 0.5 * take(ranked, higher, axis=-1)
-    else:
-        nearest = astype(round(place.detach()), "int64")
-        result = take(ranked, {"lower": lower, "higher": higher, "nearest": nearest}[method], axis=-1)
+    result = at_part(method, reshape(parts, (-1,)), last, lambda places: take(ranked, places, axis=-1))
     result = moveaxis(where(isnan(ranked[..., -1:]), math.nan, result), -1, 0)
     kept = _kept_shape(x, axis) if keepdims else ranked.shape[:-1]
     return reshape(result, (*parts.shape, *kept))
+
+
+def checked_parts(name: str, x: Tensor, q: ArrayLike, method: str) -> Tensor:
+    """The parts `q` in float64, where `x` is."""
+    if method not in METHODS:
+        raise ShapeError(f"{name}: method is one of {', '.join(METHODS)}, not {method!r}")
+    parts = asarray(q) if isinstance(q, Tensor) else asarray(q, device=x.device)
+    if not (0 <= q <= 1 if is_number(q) else all(logical_and(parts >= 0, parts <= 1))):
+        raise ShapeError(f"{name}: q must lie in 0 to 1")
+    return astype(parts, "float64")
+
+
+def at_part(method: str, parts: Tensor, last: Any, read: Callable[[Tensor], Tensor]) -> Tensor:
+    """What is at the `parts` of a sorted row from place 0 to `last`, of which `read` takes elements."""
+    begin, end = _ENDS.get(method, (1.0, 1.0))
+    place = parts * last
+    if (begin, end) != (1.0, 1.0):
+        place = clip(parts * (last + (2.0 - begin - end)) + (begin - 1.0), 0, last)
+    lower, higher = (clip(f(place.detach()), 0, last) for f in (floor, ceil))
+    if method in _ENDS:
+        # At an element, the slope in q is that to its right.
+        higher = clip(lower + 1.0, 0, last)
+    below, above = (read(astype(places, "int64")) for places in (lower, higher))
+    if method in _ENDS:
+        return below + (above - below) * astype(place - lower, below.dtype)
+    if method == "midpoint":
+        return 0.5 * below + 0.5 * above
+    if method == "nearest":
+        return read(astype(round(place.detach()), "int64"))
+    return below if method == "lower" else above
 
 
 def _ranked(name: str, x: Tensor, axis: Axis) -> Tensor:
