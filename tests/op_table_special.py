@@ -52,6 +52,20 @@ def rows(unary: Any, binary: Any, op: Callable[..., Any], draw: Callable[..., np
         }
         return op(name, getattr(scipy.special, name), samples, function=getattr(ag.special, name))
 
+    def quantile(name: str) -> Any:
+        """A function of a parameter and a probability, both with gradients."""
+        a, p = draw((2, 3), 0.8, 3.0), draw((3,), 0.1, 0.4)
+        samples: dict[str, Any] = {
+            "[2, 3]x[3]": (a, p),
+            "0-d": (draw((), 0.8, 3.0), draw((), 0.1, 0.4)),
+            "size 0": (a[:0], p),
+            "column": (a[:, :1], p),
+            "number and array": (1.5, p),
+            "array and number": (a, 0.3),
+            "integers": (np.array([[1], [3]]), p),
+        }
+        return op(name, getattr(scipy.special, name), samples, function=getattr(ag.special, name))
+
     def last(name: str, parameters: int, low: float, high: float, whole: bool = False) -> Any:
         """A function whose last argument has a gradient; the parameters before are numbers and integers."""
         x = draw((2, 3), low, high)
@@ -116,6 +130,11 @@ def rows(unary: Any, binary: Any, op: Callable[..., Any], draw: Callable[..., np
             op(name, getattr(scipy.special, name), {"far": (np.array([-620.0, 480.0, 530.0]),)}, function=getattr(ag.special, name))
             for name in ("i0e", "i1e")
         ],
+        *[one(name, 0.4, 4.0) for name in ("k0", "k0e", "k1", "k1e", "y0", "y1")],
+        *[one(name) for name in ("cosm1", "exp2", "exp10")],
+        one("cbrt", away_from=[0.0]),
+        one("exp1", 0.3, 2.0),
+        one("expi", away_from=[0.0]),
         one("entr", 0.2, 2.0),
         two("xlogy", (-2.0, 2.0), (0.3, 2.0)),
         two("xlog1py", (-2.0, 2.0), (-0.5, 2.0)),
@@ -150,5 +169,15 @@ def rows(unary: Any, binary: Any, op: Callable[..., Any], draw: Callable[..., np
         three("betaincc", (0.4, 3.0), (0.5, 2.5), (0.1, 0.9)),
         two("stdtr", (0.6, 3.0), (-2.0, 2.0), away_from=[0.0]),
         two("chdtr", (0.6, 3.0), (0.4, 3.0)),
+        two("chdtrc", (0.6, 3.0), (0.4, 3.0)),
         three("fdtr", (0.6, 3.0), (0.7, 2.5), (0.4, 3.0)),
+        three("fdtrc", (0.6, 3.0), (0.7, 2.5), (0.4, 3.0)),
+        three("gdtr", (0.6, 2.0), (0.7, 2.5), (0.4, 1.5)),
+        three("gdtrc", (0.6, 2.0), (0.7, 2.5), (0.4, 1.5)),
+        quantile("gammaincinv"),
+        quantile("gammainccinv"),
+        quantile("chdtri"),
+        quantile("stdtrit"),
+        three("betaincinv", (0.6, 3.0), (0.7, 2.5), (0.1, 0.9)),
+        three("fdtri", (0.8, 3.0), (0.9, 2.5), (0.1, 0.8)),
     ]  # fmt: skip

@@ -1,8 +1,9 @@
-"""Error, gamma and Bessel functions and their kin, of real arrays. Values are SciPy's and CuPy's, derivatives ours.
+"""Error and gamma functions and their kin, of real arrays. Values are SciPy's and CuPy's, derivatives ours.
 
 Rules are written with these functions themselves, so that derivatives have derivatives. Where a formula has
 a removable singularity, a series stands near it: a value put there alone would give wrong higher derivatives.
-Entropies, losses and sums of exponentials are in information.py, distribution functions in distributions.py.
+Bessel functions are in bessel.py, entropies, losses and sums of exponentials in information.py, distribution functions
+in distributions.py, their inverses in quantiles.py.
 """
 
 from __future__ import annotations
@@ -216,75 +217,70 @@ def _betaln_slope(xp: Any, a: Array, b: Array) -> Array:
     return xp.special.digamma(a) - xp.special.digamma(a + b)
 
 
-# ---- Bessel functions
+# ---- Exponentials, roots and integrals
 
 
-#: Of J1(x) / x and I1(x) / x in powers of x * x, exact to double precision for abs(x) < 1. (DLMF 10.2.2, 10.25.2)
-_I1_SERIES = [0.5 * 0.25**k / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
-_J1_SERIES = [c * (-1.0) ** k for k, c in enumerate(_I1_SERIES)]
+@elementwise(lambda g, xp, out: g * (math.log(2.0) * out))
+def exp2(xp: Any, x: ArrayLike, /) -> Array:
+    """`2 ** x`.
+
+    >>> import arraygrad as ag
+    >>> ag.special.exp2(ag.tensor([-1.0, 3.0]))
+    tensor([0.5, 8. ], dtype=float64, device='cpu')
+    """
+    return xp.special.exp2(x)
 
 
-@elementwise(lambda g, xp, x: g * xp.special.i1(x))
-def i0(xp: Any, x: ArrayLike, /) -> Array:
-    """Modified Bessel function of the first kind, of order 0."""
-    return xp.special.i0(x)
+@elementwise(lambda g, xp, out: g * (math.log(10.0) * out))
+def exp10(xp: Any, x: ArrayLike, /) -> Array:
+    """`10 ** x`.
+
+    >>> import arraygrad as ag
+    >>> ag.special.exp10(ag.tensor([-1.0, 2.0]))
+    tensor([  0.1, 100. ], dtype=float64, device='cpu')
+    """
+    return xp.special.exp10(x)
 
 
-@elementwise(
-    lambda g, xp, x, out: (
-        g * (xp.special.i0(x) - near_zero(xp, x, 1.0, lambda x: polynomial(x * x, _I1_SERIES), lambda x: out / x))
-    )
-)
-def i1(xp: Any, x: ArrayLike, /) -> Array:
-    """Modified Bessel function of the first kind, of order 1. The gradient at 0 is 1/2."""
-    return xp.special.i1(x)
+@elementwise(lambda g, out: g / (3.0 * out * out))
+def cbrt(xp: Any, x: ArrayLike, /) -> Array:
+    """The real cube root, of negative numbers too; at 0 the gradient is infinite.
+
+    >>> import arraygrad as ag
+    >>> ag.special.cbrt(ag.tensor([-8.0, 27.0]))
+    tensor([-2.,  3.], dtype=float64, device='cpu')
+    """
+    return xp.special.cbrt(x)
 
 
-@elementwise(lambda g, xp, x, out: g * _i0e_slope(xp, x, out))
-def i0e(xp: Any, x: ArrayLike, /) -> Array:
-    """`exp(-abs(x)) * i0(x)`. The gradient at 0, a kink, is 0."""
-    return xp.special.i0e(x)
+@elementwise(lambda g, xp, x: -g * xp.sin(x))
+def cosm1(xp: Any, x: ArrayLike, /) -> Array:
+    """`cos(x) - 1`, exact near 0.
+
+    >>> import arraygrad as ag
+    >>> ag.special.cosm1(ag.tensor([0.0, 1e-4]))
+    tensor([ 0.e+00, -5.e-09], dtype=float64, device='cpu')
+    """
+    return xp.special.cosm1(x)
 
 
-@elementwise(lambda g, xp, x, out: g * _i1e_slope(xp, x, out))
-def i1e(xp: Any, x: ArrayLike, /) -> Array:
-    """`exp(-abs(x)) * i1(x)`. The gradient at 0 is 1/2."""
-    return xp.special.i1e(x)
+@elementwise(lambda g, xp, x: -g * xp.exp(-x) / x)
+def exp1(xp: Any, x: ArrayLike, /) -> Array:
+    """Exponential integral, of `exp(-t) / t` from `x` on, for positive `x`.
+
+    >>> import arraygrad as ag
+    >>> ag.special.exp1(ag.tensor([0.5, 2.0]))
+    tensor([0.55977359, 0.04890051], dtype=float64, device='cpu')
+    """
+    return xp.special.exp1(x)
 
 
-_FAR = 500.0  # where a difference of i0e and i1e is as inexact as the series below
+@elementwise(lambda g, xp, x: g * xp.exp(x) / x)
+def expi(xp: Any, x: ArrayLike, /) -> Array:
+    """Exponential integral, the principal value of that of `exp(t) / t` up to `x`.
 
-
-def _far_deficit(xp: Any, size: Array) -> Array:
-    """`1 - i1(x) / i0(x)` for large `x`: the quotient of the asymptotic series. (DLMF 10.40.1)"""
-    return polynomial(1.0 / xp.where(size > _FAR, size, _FAR), [0.0, 1 / 2, 1 / 8, 1 / 8, 25 / 128, 13 / 32])
-
-
-def _i0e_slope(xp: Any, x: Array, out: Array) -> Array:
-    size, sign = xp.abs(x), xp.sign(x)
-    far = -sign * out * _far_deficit(xp, size)
-    return xp.where(size > _FAR, far, xp.special.i1e(x) - sign * out)
-
-
-def _i1e_slope(xp: Any, x: Array, out: Array) -> Array:
-    size, sign, i0e = xp.abs(x), xp.sign(x), xp.special.i0e(x)
-    deficit = _far_deficit(xp, size)
-    far = i0e * (deficit - (1.0 - deficit) / xp.where(size > _FAR, size, _FAR))
-    by_x = near_zero(xp, x, 1.0, lambda x: xp.exp(-xp.abs(x)) * polynomial(x * x, _I1_SERIES), lambda x: out / x)
-    return xp.where(size > _FAR, far, i0e - by_x - sign * out)
-
-
-@elementwise(lambda g, xp, x: -g * xp.special.j1(x))
-def j0(xp: Any, x: ArrayLike, /) -> Array:
-    """Bessel function of the first kind, of order 0."""
-    return xp.special.j0(x)
-
-
-@elementwise(
-    lambda g, xp, x, out: (
-        g * (xp.special.j0(x) - near_zero(xp, x, 1.0, lambda x: polynomial(x * x, _J1_SERIES), lambda x: out / x))
-    )
-)
-def j1(xp: Any, x: ArrayLike, /) -> Array:
-    """Bessel function of the first kind, of order 1. The gradient at 0 is 1/2."""
-    return xp.special.j1(x)
+    >>> import arraygrad as ag
+    >>> ag.special.expi(ag.tensor([-1.0, 1.0]))
+    tensor([-0.21938393,  1.89511782], dtype=float64, device='cpu')
+    """
+    return xp.special.expi(x)
