@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -21,3 +22,21 @@ def assert_gradient(function: Callable[[Any], Any], x: ag.Tensor, y: ag.Tensor) 
             moved[index] += sign * 1e-5
             numeric[index] += sign * np.sum(np.asarray(function(moved)) * weights) / 2e-5
     np.testing.assert_allclose(x.grad.array, numeric, rtol=1e-4, atol=1e-6)
+
+
+def assert_differentiable(function: Callable[[Any], Any], values: np.ndarray, copies: bool = False) -> None:
+    """Somebody else's function gives a tensor for a tensor, and its gradient; `copies` of what it overwrites if need be."""
+    x = ag.tensor(values, requires_grad=True)
+    with ag.allow_mutation_on_saved_tensors() if copies else contextlib.nullcontext():
+        y = function(x)
+    assert type(y) is ag.Tensor, f"it returned a {type(y).__name__}"
+    assert_gradient(function, x, y)
+
+
+def like(x: Any, values: Any) -> Any:
+    """Constant `values` in `x`'s namespace."""
+    return np.asarray(values) if isinstance(x, np.ndarray) else ag.asarray(np.asarray(values))
+
+
+def xp_of(x: Any) -> Any:
+    return np if isinstance(x, np.ndarray) else ag

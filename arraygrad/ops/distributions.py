@@ -47,7 +47,7 @@ def _in_shares(xp: Any, s: Array, t: Array) -> tuple[Array, Array]:
 
 
 def _slope_in_rate(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """The derivative of `gammainc(b, a * x)` by `a`; as `a` and `x` play the same part, that by `x` has them swapped."""
+    """The derivative of `gammainc(b, a * x)` by `a`; that by `x` has `a` and `x` swapped."""
     return x * gamma_density(xp, b, a * x)
 
 

@@ -1,114 +1,49 @@
-"""SciPy made differentiable: its functions on tensors, with SCIPY_ARRAY_API=1 (see conftest.py).
+"""SciPy made differentiable: integrate, optimize, differentiate, fft, signal, spatial and others on tensors.
 
-The gradient of each call through arraygrad is compared with finite differences of the same call on NumPy arrays.
+With SCIPY_ARRAY_API=1 (see conftest.py). The gradient of each call through arraygrad is compared with finite
+differences of the same call on NumPy arrays. test_scipy_special.py and test_scipy_stats.py have the largest modules.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy
+import scipy.cluster.vq
+import scipy.constants
 import scipy.differentiate
 import scipy.fft
 import scipy.integrate
+import scipy.linalg
 import scipy.optimize
 import scipy.optimize.elementwise
 import scipy.signal
-import scipy.special as special
-import scipy.stats as stats
-from finite_differences import assert_gradient
+import scipy.spatial.distance
+from finite_differences import assert_differentiable, like, xp_of
 from op_table import draw
-from scipy.spatial.transform import RigidTransform, Rotation
+from scipy.spatial.transform import RigidTransform, Rotation, Slerp
 
 import arraygrad as ag
 
 X, P, V = draw((4, 3)), draw((6,), 0.3, 2.0), draw((6,), -1.0, 1.0)
 U = draw((5,), 0.1, 0.9)
+Q = draw((2, 4))
 
 
-def xp_of(x: Any) -> Any:
-    return np if isinstance(x, np.ndarray) else ag
+def power(z: Any) -> Any:
+    """Real numbers of complex ones."""
+    return abs(z) ** 2
+
+
+def from_first(x: Any) -> Any:
+    """A rigid transform of one row."""
+    return RigidTransform.from_components(x[..., :3], Rotation.from_rotvec(x[..., 3:]))
 
 
 #: name: function, input. The function gets an array or a tensor.
 CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
-    # ---- special
-    **{
-        f"special.{name}": (getattr(special, name), V)
-        for name in "erf erfc ndtr log_ndtr expit i0 i0e i1 i1e j0 j1 exprel sinc".split()
-        if hasattr(special, name) and name != "sinc"
-    },
-    **{
-        f"special.{name}": (getattr(special, name), P)
-        for name in "gamma gammaln psi entr".split()
-    },
-    **{f"special.{name}": (getattr(special, name), U) for name in "erfinv ndtri logit".split()},
-    "special.polygamma": (lambda x: special.polygamma(1, x), P),
-    "special.zeta": (lambda x: special.zeta(2.5, x), P),
-    "special.xlogy": (lambda x: special.xlogy(x, x + 1.0), P),
-    "special.xlog1py": (lambda x: special.xlog1py(x, x), P),
-    "special.rel_entr": (lambda x: special.rel_entr(x, x[::-1] + 0.5), P),
-    "special.betaln": (lambda x: special.betaln(x, x + 1.0), P),
-    "special.betainc": (lambda x: special.betainc(xp_of(x).ones_like(x) * 2.0, xp_of(x).ones_like(x) * 3.0, x), U),
-    "special.gammainc": (lambda x: special.gammainc(xp_of(x).ones_like(x) * 2.0, x), P),
-    "special.stdtr": (lambda x: special.stdtr(xp_of(x).ones_like(x) * 3.0, x), V),
-    "special.chdtr": (lambda x: special.chdtr(xp_of(x).ones_like(x) * 3.0, x), P),
-    "special.softmax": (special.softmax, X),
-    "special.softmax axis": (lambda x: special.softmax(x, axis=1), X),
-    "special.log_softmax": (lambda x: special.log_softmax(x, axis=1), X),
-    "special.logsumexp": (special.logsumexp, X),
-    "special.logsumexp axis": (lambda x: special.logsumexp(x, axis=1), X),
-    # ---- stats
-    "stats.gmean": (stats.gmean, P),
-    "stats.hmean": (stats.hmean, P),
-    "stats.pmean": (lambda x: stats.pmean(x, 3), P),
-    "stats.sem": (stats.sem, X),
-    "stats.entropy": (stats.entropy, P),
-    "stats.entropy two": (lambda x: stats.entropy(x, x[::-1] + 0.5), P),
-    "stats.differential_entropy": (stats.differential_entropy, P),
-    "stats.circmean": (stats.circmean, P),
-    "stats.circvar": (stats.circvar, P),
-    "stats.circstd": (stats.circstd, P),
-    "stats.directional_stats": (lambda x: stats.directional_stats(x).mean_direction, X),
-    "stats.bartlett": (lambda x: stats.bartlett(x, x * x + 1.0).statistic, P),
-    "stats.zscore": (stats.zscore, X),
-    "stats.gzscore": (stats.gzscore, P),
-    "stats.zmap": (lambda x: stats.zmap(x, x * 2.0), X),
-    "stats.gstd": (stats.gstd, P),
-    "stats.skew": (stats.skew, X),
-    "stats.kurtosis": (stats.kurtosis, X),
-    "stats.moment": (lambda x: stats.moment(x, 3), X),
-    "stats.variation": (stats.variation, P),
-    "stats.kstat": (lambda x: stats.kstat(x, 3), P),
-    "stats.kstatvar": (lambda x: stats.kstatvar(x, 1), P),
-    "stats.tmean": (stats.tmean, P),
-    "stats.tvar": (stats.tvar, P),
-    "stats.tstd": (stats.tstd, P),
-    "stats.tsem": (stats.tsem, P),
-    "stats.iqr": (stats.iqr, P),
-    "stats.quantile": (lambda x: stats.quantile(x, 0.3), P),
-    "stats.boxcox_llf": (lambda x: stats.boxcox_llf(0.5, x), P),
-    "stats.yeojohnson_llf": (lambda x: stats.yeojohnson_llf(0.5, x), P),
-    "stats.trim_mean": (lambda x: stats.trim_mean(x, 0.2), P),
-    "stats.lmoment": (lambda x: stats.lmoment(x, order=2), P),
-    "stats.median_abs_deviation": (stats.median_abs_deviation, P),
-    "stats.ttest_1samp": (lambda x: stats.ttest_1samp(x, 0.1).statistic, X),
-    "stats.ttest_1samp p": (lambda x: stats.ttest_1samp(x, 0.1).pvalue, X),
-    "stats.ttest_ind": (lambda x: stats.ttest_ind(x, x * x).statistic, X),
-    "stats.pearsonr": (lambda x: stats.pearsonr(x, x * x).statistic, P),
-    "stats.skewtest": (lambda x: stats.skewtest(x).statistic, draw((9,))),
-    "stats.jarque_bera": (lambda x: stats.jarque_bera(x).statistic, draw((9,))),
-    "stats.levene": (lambda x: stats.levene(x, x * x).statistic, P),
-    "stats.f_oneway": (lambda x: stats.f_oneway(x, x * x).statistic, P),
-    "stats.chisquare": (lambda x: stats.chisquare(x / xp_of(x).sum(x) * 6.0, xp_of(x).ones_like(x)).statistic, P),
-    "stats.combine_pvalues": (lambda x: stats.combine_pvalues(x).statistic, U),
-    "stats.combine_pvalues p": (lambda x: stats.combine_pvalues(x).pvalue, U),
-    "stats.false_discovery_control": (stats.false_discovery_control, U),
-    "stats.describe": (lambda x: stats.describe(x).variance, X),
     # ---- integrate
     "integrate.trapezoid": (scipy.integrate.trapezoid, X),
     "integrate.trapezoid x": (lambda x: scipy.integrate.trapezoid(x * x, x), P),
@@ -123,6 +58,39 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         lambda x: scipy.integrate.cubature(lambda t: xp_of(x).exp(-t * x[0]), 0.0 * x[:1], x[1:2] * 0.0 + 1.0).estimate,
         P[:2],
     ),
+    "integrate.tanhsinh limits": (
+        lambda x: scipy.integrate.tanhsinh(lambda t: xp_of(x).exp(-t * t), x - 1.0, x).integral,
+        P[:2],
+    ),
+    "integrate.tanhsinh infinite": (
+        lambda x: scipy.integrate.tanhsinh(lambda t, a: xp_of(x).exp(-a * t), 0.0 * x, 0.0 * x + np.inf, args=(x,)).integral,
+        P[:2],
+    ),
+    "integrate.cubature limits": (
+        lambda x: scipy.integrate.cubature(lambda t: xp_of(x).exp(-t[:, 0]), 0.0 * x[:1], x[1:2]).estimate,
+        P[:2],
+    ),
+    "integrate.nsum": (
+        lambda x: scipy.integrate.nsum(lambda k, a: 1.0 / k ** (a + 1.5), like(x, 1.0), like(x, np.inf), args=(x,)).sum,
+        P[:2],
+    ),
+    "integrate.nsum finite": (
+        lambda x: scipy.integrate.nsum(lambda k, a: xp_of(x).exp(-a * k), like(x, 1.0), like(x, 5.0), args=(x,)).sum,
+        P[:2],
+    ),
+    "integrate.qmc_quad": (
+        lambda x: scipy.integrate.qmc_quad(
+            lambda t: xp_of(x).exp(-t[0] * x[0] - t[1]), like(x, [0.0, 0.0]), like(x, [1.0, 1.0]), n_estimates=2, n_points=16, qrng=scipy.stats.qmc.Halton(2, rng=1)
+        ).integral,
+        P[:2],
+    ),
+    "integrate.trapezoid dx": (lambda x: scipy.integrate.trapezoid(x, dx=0.3, axis=0), X),
+    "integrate.cumulative_trapezoid initial": (lambda x: scipy.integrate.cumulative_trapezoid(x, initial=0), X),
+    "integrate.cumulative_trapezoid x": (lambda x: scipy.integrate.cumulative_trapezoid(x * x, x), P),
+    "integrate.cumulative_simpson x": (lambda x: scipy.integrate.cumulative_simpson(x * x, x=xp_of(x).cumulative_sum(x)), P),
+    "integrate.romb axis": (lambda x: scipy.integrate.romb(x, dx=0.5, axis=0), draw((5, 2))),
+    "integrate.quad_vec": (lambda x: scipy.integrate.quad_vec(lambda t: xp_of(x).exp(-t * x), 0.0, 1.0)[0], P),
+    "integrate.fixed_quad": (lambda x: scipy.integrate.fixed_quad(lambda t: xp_of(x).exp(-t * x[0]), 0.0, 1.0)[0], P),
     # ---- optimize, differentiate
     "optimize.rosen": (scipy.optimize.rosen, P),
     "optimize.rosen_der": (scipy.optimize.rosen_der, P),
@@ -133,8 +101,25 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         P[:2],
     ),
     "differentiate.derivative": (lambda x: scipy.differentiate.derivative(xp_of(x).exp, x).df, P[:2]),
+    "optimize.elementwise.find_minimum": (
+        lambda x: scipy.optimize.elementwise.find_minimum(
+            lambda t, a: (t - a) ** 2 + 0.1 * t**4, (0.0 * x - 3.0, 0.0 * x + 0.5, 0.0 * x + 4.0), args=(x,)
+        ).f_x,
+        P[:2],
+    ),
+    "optimize.rosen axis": (scipy.optimize.rosen, X),
+    "differentiate.derivative argument": (
+        lambda x: scipy.differentiate.derivative(lambda t, a: xp_of(x).sin(a * t), 0.0 * x + 0.5, args=(x,)).df,
+        P[:2],
+    ),
+    "differentiate.derivative order": (lambda x: scipy.differentiate.derivative(xp_of(x).sin, x, order=4, initial_step=0.1, maxiter=3).df, P[:2]),
+    "differentiate.jacobian": (
+        lambda x: scipy.differentiate.jacobian(lambda t: xp_of(x).stack([t[0] * t[1], xp_of(x).sin(t[0])]), x).df,
+        P[:2],
+    ),
+    "differentiate.hessian": (lambda x: scipy.differentiate.hessian(lambda t: xp_of(x).exp(t[0]) * t[1] ** 3, x).ddf, P[:2]),
     # ---- fft, signal
-    "fft.fft": (lambda x: abs(scipy.fft.fft(x)) ** 2, P),
+    "fft.fft": (lambda x: power(scipy.fft.fft(x)), P),
     "fft.ifft": (lambda x: abs(scipy.fft.ifft(x)) ** 2, P),
     "fft.rfft": (lambda x: abs(scipy.fft.rfft(x)) ** 2, P),
     "fft.irfft": (scipy.fft.irfft, P),
@@ -156,6 +141,51 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "signal.freqz_zpk": (lambda x: abs(scipy.signal.freqz_zpk(x, x * 0.5, 1.0, worN=4)[1]), U[:2]),
     "signal.vectorstrength": (lambda x: scipy.signal.vectorstrength(x, 1.5)[0], P),
     "signal.gauss_spline": (lambda x: scipy.signal.gauss_spline(x, 3), P),
+    "fft.ihfft": (lambda x: power(scipy.fft.ihfft(x)), P),
+    "fft.ifftn": (lambda x: power(scipy.fft.ifftn(x)), X),
+    "fft.ifft2": (lambda x: power(scipy.fft.ifft2(x)), X),
+    "fft.irfftn": (scipy.fft.irfftn, X),
+    "fft.irfft2": (scipy.fft.irfft2, X),
+    "fft.fft n": (lambda x: power(scipy.fft.fft(x, n=9, norm="ortho")), P),
+    "fft.rfft axis": (lambda x: power(scipy.fft.rfft(x, axis=0, norm="forward")), X),
+    "fft.fht": (lambda x: scipy.fft.fht(x, 0.1, 0.5), draw((8,))),
+    "fft.ifht": (lambda x: scipy.fft.ifht(x, 0.1, 0.5), draw((8,))),
+    "signal.fftconvolve valid": (lambda x: scipy.signal.fftconvolve(x, x[:2, :2], mode="valid"), X),
+    "signal.fftconvolve axes": (lambda x: scipy.signal.fftconvolve(x, x[:2] * x[:2], axes=0), X),
+    "signal.oaconvolve same": (lambda x: scipy.signal.oaconvolve(x, x[:3], mode="same"), draw((20,))),
+    "signal.convolve same": (lambda x: scipy.signal.convolve(x, x[:2], mode="same", method="fft"), X),
+    "signal.correlate valid": (lambda x: scipy.signal.correlate(x, x[:3], mode="valid", method="fft"), P),
+    "signal.hilbert N": (lambda x: power(scipy.signal.hilbert(x, N=8)), P),
+    "signal.hilbert2": (lambda x: power(scipy.signal.hilbert2(x)), X),
+    "signal.envelope": (lambda x: scipy.signal.envelope(x, bp_in=(1, None)), P),
+    "signal.resample down": (lambda x: scipy.signal.resample(x, 2, axis=0), X),
+    "signal.resample window": (lambda x: scipy.signal.resample(x, 8, window=("kaiser", 2.0)), P),
+    "signal.freqz a": (lambda x: power(scipy.signal.freqz(x, x + 1.0, worN=4)[1]), P[:3]),
+    "signal.freqz_sos": (
+        lambda x: power(scipy.signal.freqz_sos(xp_of(x).concat([x[:, :3], xp_of(x).ones_like(x[:, :1]), x[:, 4:]], axis=1), worN=4)[1]),
+        draw((2, 6)),
+    ),
+    "signal.freqs": (lambda x: power(scipy.signal.freqs(x, x + 1.0, worN=like(x, [0.3, 1.1]))[1]), P[:3]),
+    "signal.freqs_zpk": (lambda x: power(scipy.signal.freqs_zpk(x, -2.0 * x, 1.0, worN=like(x, [0.3, 1.1]))[1]), P[:3]),
+    "signal.group_delay": (lambda x: scipy.signal.group_delay((x, x + 1.0), w=4)[1], P[:3]),
+    "signal.bilinear_zpk": (lambda x: power(scipy.signal.bilinear_zpk(x, -x, 1.5, 2.0)[0]), P[:3]),
+    "signal.bilinear_zpk gain": (lambda x: scipy.signal.bilinear_zpk(x, -x, 1.5, 2.0)[2], P[:3]),
+    "signal.lp2lp": (lambda x: scipy.signal.lp2lp(x, x + 1.0, 2.0)[0], P[:3]),
+    "signal.lp2hp": (lambda x: scipy.signal.lp2hp(x, x + 1.0, 2.0)[1], P[:3]),
+    "signal.lp2bp": (lambda x: scipy.signal.lp2bp(x, x + 1.0, 2.0)[1], P[:3]),
+    "signal.lp2bs": (lambda x: scipy.signal.lp2bs(x, x + 1.0, 2.0)[1], P[:3]),
+    "signal.lp2lp_zpk": (lambda x: scipy.signal.lp2lp_zpk(x[:2], -x, 1.5, 2.0)[1], P[:3]),
+    "signal.lp2hp_zpk": (lambda x: power(scipy.signal.lp2hp_zpk(x[:2], -x, 1.5, 2.0)[1]), P[:3]),
+    "signal.lp2bp_zpk": (lambda x: power(scipy.signal.lp2bp_zpk(x[:2], -x, 1.5, 2.0)[1]), P[:3]),
+    "signal.lp2bs_zpk": (lambda x: power(scipy.signal.lp2bs_zpk(x[:2], -x, 1.5, 2.0)[1]), P[:3]),
+    "signal.sos2zpk": (lambda x: xp_of(x).sort(power(scipy.signal.sos2zpk(xp_of(x).concat([x[:, :3], xp_of(x).ones_like(x[:, :1]), x[:, 4:]], axis=1))[0])), draw((2, 6), 0.5, 2.0)),
+    "signal.zpk2tf": (lambda x: scipy.signal.zpk2tf(x, -x, 1.5)[0], P[:3]),
+    "signal.tf2zpk": (lambda x: xp_of(x).sort(power(scipy.signal.tf2zpk(x, x + 1.0)[0])), P[:4]),
+    "signal.normalize": (lambda x: scipy.signal.normalize(x, x + 1.0)[0], P[:3]),
+    "signal.firwin cutoff": (lambda x: scipy.signal.firwin(5, x, pass_zero=False), np.array([0.3, 0.6])),
+    "signal.vectorstrength phase": (lambda x: scipy.signal.vectorstrength(x, 1.5)[1], P),
+    "signal.gauss_spline x": (lambda x: scipy.signal.gauss_spline(x, 2), V),
+    "signal.get_window": (lambda x: x * scipy.signal.get_window(("gaussian", 1.5), 6, xp=xp_of(x)), P),
     # ---- rotations
     "Rotation.from_rotvec": (lambda x: Rotation.from_rotvec(x).as_matrix(), X),
     "Rotation.from_quat": (lambda x: Rotation.from_quat(x).as_rotvec(), draw((2, 4))),
@@ -167,26 +197,65 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "Rotation.inv": (lambda x: Rotation.from_rotvec(x).inv().as_matrix(), X),
     "Rotation.magnitude": (lambda x: Rotation.from_rotvec(x).magnitude(), X),
     "RigidTransform": (lambda x: RigidTransform.from_translation(x).as_matrix(), X),
+    "Rotation.from_matrix": (lambda x: Rotation.from_matrix(x * 1.0).as_quat(), np.eye(3) + 0.2 * draw((2, 3, 3))),
+    "Rotation.from_davenport": (lambda x: Rotation.from_davenport(like(x, np.eye(3)), "extrinsic", x).as_quat(), X),
+    "Rotation.as_davenport": (lambda x: Rotation.from_rotvec(x * 0.4).as_davenport(like(x, np.eye(3)), "extrinsic"), X),
+    "Rotation.as_mrp": (lambda x: Rotation.from_rotvec(x).as_mrp(), X),
+    "Rotation.as_rotvec": (lambda x: Rotation.from_euler("zyx", x * 0.4).as_rotvec(), X),
+    "Rotation.as_quat canonical": (lambda x: Rotation.from_rotvec(x).as_quat(canonical=True, scalar_first=True), X),
+    "Rotation power": (lambda x: (Rotation.from_rotvec(x) ** 0.3).as_matrix(), X),
+    "Rotation.mean": (lambda x: Rotation.from_rotvec(x * 0.4).mean().as_matrix(), X),
+    "Rotation.approx": (lambda x: Rotation.concatenate([Rotation.from_rotvec(x), Rotation.from_rotvec(0.5 * x)]).as_quat(), X),
+    "Rotation.reduce": (lambda x: Rotation.from_rotvec(x).reduce().as_quat(), X),
+    "Rotation.align_vectors": (lambda x: Rotation.align_vectors(x, x * x + 0.3)[0].as_matrix(), X),
+    "Slerp": (
+        lambda x: Slerp(like(x, np.arange(4.0)), Rotation.from_rotvec(x * 0.4))(like(x, [0.3, 1.7])).as_matrix(),
+        X,
+    ),
+    "Slerp times": (
+        lambda t: Slerp(like(t, np.arange(4.0)), Rotation.from_rotvec(like(t, X * 0.4)))(t).as_matrix(),
+        U,
+    ),
+    "RigidTransform.apply": (lambda x: from_first(x).apply(x[:, :3]), draw((2, 6))),
+    "RigidTransform.from_exp_coords": (lambda x: RigidTransform.from_exp_coords(x).as_matrix(), draw((2, 6))),
+    "RigidTransform.as_exp_coords": (lambda x: from_first(x).as_exp_coords(), draw((2, 6))),
+    "RigidTransform.from_dual_quat": (lambda x: RigidTransform.from_dual_quat(x).as_matrix(), draw((2, 8))),
+    "RigidTransform.as_dual_quat": (lambda x: from_first(x).as_dual_quat(), draw((2, 6))),
+    "RigidTransform.inv": (lambda x: from_first(x).inv().as_matrix(), draw((2, 6))),
+    "RigidTransform product": (lambda x: (from_first(x) * from_first(0.5 * x)).as_matrix(), draw((2, 6))),
+    "RigidTransform power": (lambda x: (from_first(x) ** 0.3).as_matrix(), draw((2, 6))),
+    "RigidTransform.from_matrix": (lambda x: RigidTransform.from_matrix(from_first(x).as_matrix()).as_matrix(), draw((2, 6))),
+    # ---- linalg, cluster, constants, spatial
+    "linalg.block_diag": (lambda x: scipy.linalg.block_diag(x, x[:2] * x[:2]), X),
+    "linalg.orthogonal_procrustes": (lambda x: scipy.linalg.orthogonal_procrustes(x, x * x + 0.3)[0], X),
+    "linalg.orthogonal_procrustes scale": (lambda x: scipy.linalg.orthogonal_procrustes(x, x * x + 0.3)[1], X),
+    "linalg.fiedler": (scipy.linalg.fiedler, P),
+    "cluster.vq.whiten": (scipy.cluster.vq.whiten, X),
+    "constants.convert_temperature": (lambda x: scipy.constants.convert_temperature(x, "Celsius", "Fahrenheit"), X),
+    "constants.lambda2nu": (lambda x: scipy.constants.lambda2nu(x) * 1e-8, P),
+    "constants.nu2lambda": (lambda x: scipy.constants.nu2lambda(x) * 1e-8, P),
 }  # fmt: skip
 
-#: What cannot be right yet, and why. Strict: whoever mends one takes it out.
 #: SciPy writes to constants of its own which a product with x has saved.
-SPOILS_CONSTANTS = {"integrate.romb", "stats.f_oneway", "stats.levene"}
+SPOILS_CONSTANTS = {"integrate.romb", "integrate.romb axis"}
 
 
-@pytest.mark.parametrize("name", list(CALLS))
+#: What runs and is not right, and why. Strict: whoever mends one takes it out.
+WRONG = {
+    "integrate.tanhsinh infinite": "SciPy evaluates at infinity and masks what comes of it: 0 times inf is NaN in backward",
+    "integrate.nsum": "as tanhsinh, which integrates the tail",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xfail(reason=WRONG[name])) if name in WRONG else name for name in CALLS]
+)
 @pytest.mark.filterwarnings("ignore")  # SciPy's and NumPy's own, at the points where it probes
 def test_gradient(name: str) -> None:
-    function, values = CALLS[name]
-    x = ag.tensor(values, requires_grad=True)
-    with ag.allow_mutation_on_saved_tensors() if name in SPOILS_CONSTANTS else contextlib.nullcontext():
-        y = function(x)
-    assert type(y) is ag.Tensor, f"{name} returned a {type(y).__name__}"
-    assert_gradient(function, x, y)
+    assert_differentiable(*CALLS[name], copies=name in SPOILS_CONSTANTS)
 
 
 @pytest.mark.parametrize("name", sorted(SPOILS_CONSTANTS))
-@pytest.mark.filterwarnings("ignore")
 def test_spoiled_constants_are_found(name: str) -> None:
     function, values = CALLS[name]
     with pytest.raises(ag.VersionError):
@@ -194,4 +263,4 @@ def test_spoiled_constants_are_found(name: str) -> None:
 
 
 def test_the_table_is_long() -> None:
-    assert len(CALLS) >= 120
+    assert len(CALLS) - len(WRONG) >= 130
