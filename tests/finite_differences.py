@@ -25,7 +25,7 @@ def assert_gradient(function: Callable[[Any], Any], x: ag.Tensor, y: ag.Tensor) 
 
 
 def assert_differentiable(function: Callable[[Any], Any], values: np.ndarray, copies: bool = False) -> None:
-    """Somebody else's function gives a tensor for a tensor, and its gradient; `copies` of what it overwrites if need be."""
+    """Somebody else's function gives a tensor with its gradient; `copies`: of constants that it overwrites."""
     x = ag.tensor(values, requires_grad=True)
     with ag.allow_mutation_on_saved_tensors() if copies else contextlib.nullcontext():
         y = function(x)

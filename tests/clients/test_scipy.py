@@ -248,7 +248,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xfail(reason=WRONG[name])) if name in WRONG else name for name in CALLS]
+    "name",
+    [pytest.param(name, marks=pytest.mark.xfail(reason=WRONG[name])) if name in WRONG else name for name in CALLS],
 )
 @pytest.mark.filterwarnings("ignore")  # SciPy's and NumPy's own, at the points where it probes
 def test_gradient(name: str) -> None:

@@ -24,7 +24,9 @@ def other(x: Any) -> Any:
     return x[::-1] ** 2 + 0.3
 
 
-def both(name: str, test: Callable[[Any], Any], values: np.ndarray) -> dict[str, tuple[Callable[[Any], Any], np.ndarray]]:
+def both(
+    name: str, test: Callable[[Any], Any], values: np.ndarray
+) -> dict[str, tuple[Callable[[Any], Any], np.ndarray]]:
     """A test's statistic and its p-value."""
     return {
         f"{name} statistic": (lambda x: test(x).statistic, values),
@@ -141,7 +143,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xfail(reason=WRONG[name])) if name in WRONG else name for name in CALLS]
+    "name",
+    [pytest.param(name, marks=pytest.mark.xfail(reason=WRONG[name])) if name in WRONG else name for name in CALLS],
 )
 @pytest.mark.filterwarnings("ignore")  # SciPy's and NumPy's own, at the points where it probes
 def test_gradient(name: str) -> None:
