@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from arraygrad.errors import DtypeError
 from arraygrad.numpy_methods import NumpyMethods
 
 if TYPE_CHECKING:
@@ -162,8 +163,16 @@ class ArrayMethods(NumpyMethods):
         """All elements in one axis, always a copy."""
         return ops.copy(ops.reshape(self, (-1,)))
 
-    def view(self, *shape: Any) -> Tensor:
-        """`reshape` that refuses to copy."""
+    def view(self: Any, *shape: Any) -> Tensor:
+        """`reshape` that refuses to copy; or, as in NumPy, given the tensor's own data type, one of the same shape.
+
+        Raises:
+            DtypeError: another data type is given: `astype` converts, and no view of other bytes has a gradient.
+        """
+        if len(shape) == 1 and (isinstance(shape[0], str | type) or hasattr(shape[0], "kind")):
+            if self.dtype != shape[0]:
+                raise DtypeError(f"view of {self.dtype} as {shape[0]!r} would reinterpret bytes; use astype()")
+            shape = self.shape
         return ops.reshape(self, _flat(shape), copy=False)
 
     def transpose(self: Any, *axes: Any) -> Tensor:

@@ -16,6 +16,7 @@ import scipy.constants
 import scipy.differentiate
 import scipy.fft
 import scipy.integrate
+import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.optimize.elementwise
@@ -186,6 +187,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "signal.vectorstrength phase": (lambda x: scipy.signal.vectorstrength(x, 1.5)[1], P),
     "signal.gauss_spline x": (lambda x: scipy.signal.gauss_spline(x, 2), V),
     "signal.get_window": (lambda x: x * scipy.signal.get_window(("gaussian", 1.5), 6, xp=xp_of(x)), P),
+    "interpolate.RBFInterpolator": (lambda x: scipy.interpolate.RBFInterpolator(x, x[:, 0] ** 2, kernel="gaussian", epsilon=0.7)(x[:2] * 0.3), X[:, :2]),
+    "interpolate.RBFInterpolator values": (lambda y: scipy.interpolate.RBFInterpolator(like(y, X[:, :2]), y, kernel="gaussian", epsilon=0.7)(like(y, X[:, 1:])), P[:4]),
     # ---- rotations
     "Rotation.from_rotvec": (lambda x: Rotation.from_rotvec(x).as_matrix(), X),
     "Rotation.from_quat": (lambda x: Rotation.from_quat(x).as_rotvec(), draw((2, 4))),

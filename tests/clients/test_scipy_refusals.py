@@ -131,12 +131,6 @@ OTHERWISE: dict[str, tuple[Callable[[Any], Any], np.ndarray, type[Exception], st
         NotImplementedError,
         "compatible only with NumPy arrays",
     ),
-    "interpolate.RBFInterpolator": (
-        lambda x: scipy.interpolate.RBFInterpolator(x, x[:, 0])(x),
-        X[:, :2],
-        ag.GraphError,
-        "would lose",
-    ),
 }
 
 #: What returns a number without history, and why. Strict: whoever mends one takes it out.
