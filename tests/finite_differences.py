@@ -7,8 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 
 import arraygrad as ag
+
+#: The version of SciPy; newer ones take arrays of the standard in more places.
+SCIPY = tuple(map(int, scipy.__version__.split(".")[:2]))
 
 
 def assert_gradient(function: Callable[[Any], Any], x: ag.Tensor, y: ag.Tensor) -> None:

@@ -22,7 +22,7 @@ import scipy.optimize
 import scipy.optimize.elementwise
 import scipy.signal
 import scipy.spatial.distance
-from finite_differences import assert_differentiable, like, xp_of
+from finite_differences import SCIPY, assert_differentiable, like, xp_of
 from op_table import draw
 from scipy.spatial.transform import RigidTransform, Rotation, Slerp
 
@@ -238,6 +238,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "constants.lambda2nu": (lambda x: scipy.constants.lambda2nu(x) * 1e-8, P),
     "constants.nu2lambda": (lambda x: scipy.constants.nu2lambda(x) * 1e-8, P),
 }  # fmt: skip
+if SCIPY >= (1, 18):  # before, they are in test_scipy_refusals.py
+    CALLS["integrate.simpson"] = (scipy.integrate.simpson, X)
+    CALLS["integrate.simpson x"] = (lambda x: scipy.integrate.simpson(x * x, x=xp_of(x).cumulative_sum(x)), P)
 
 #: SciPy writes to constants of its own which a product with x has saved.
 SPOILS_CONSTANTS = {"integrate.romb", "integrate.romb axis"}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats as stats
-from finite_differences import assert_differentiable, like, xp_of
+from finite_differences import SCIPY, assert_differentiable, like, xp_of
 from op_table import draw
 
 X, P, N = draw((4, 3)), draw((6,), 0.3, 2.0), draw((12,))
@@ -134,6 +134,11 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     ),
     "xp_mean weights": (lambda x: stats._stats_py._xp_mean(x, weights=x * x, axis=0), X),
 }  # fmt: skip
+if SCIPY >= (1, 18):  # before, they are in test_scipy_refusals.py
+    CALLS["linregress intercept"] = (lambda x: stats.linregress(x, other(x)).intercept, P)
+    CALLS["linregress p-value"] = (lambda x: stats.linregress(x, other(x)).pvalue, P)
+    CALLS |= both("ttest_ind trimmed", lambda x: stats.ttest_ind(x, other(x), trim=0.2), N)
+    CALLS["linregress slope"] = (lambda x: stats.linregress(x, other(x)).slope, P)
 
 #: What runs and is not right, and why. Strict: whoever mends one takes it out.
 WRONG = {
