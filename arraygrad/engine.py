@@ -290,6 +290,16 @@ def _run_conjugated(xp: Backend, node: FunctionNode, g: Array, saved: Any, edges
     return [conjugate(grad) for grad in node.op.run(xp, xp.conj(g), saved, edges)]
 
 
+def apply_rules(xp: Any, node: FunctionNode, g: Any, saved: Any, edges: Sequence[Any]) -> list[Any]:
+    """Run the rules of one node: the gradient of each edge, or of what has its shape and data type."""
+    is_conjugated = node.dtype in xp.complex_dtypes and node.op.is_holomorphic
+    grads = _run_conjugated(xp, node, g, saved, edges) if is_conjugated else node.op.run(xp, g, saved, edges)
+    return [
+        None if edge is None else _lift(xp, node, edge, grad, grads, None)
+        for edge, grad in zip(edges, grads, strict=True)
+    ]
+
+
 def _position(grads: Sequence[Any], grad: Any) -> int:
     return next(position for position, candidate in enumerate(grads) if candidate is grad)
 

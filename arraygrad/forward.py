@@ -25,6 +25,7 @@ from arraygrad import record
 from arraygrad.backends import is_array, is_complex, is_number
 from arraygrad.engine import apply_rules
 from arraygrad.modes import enable_grad
+from arraygrad.node import FunctionNode
 from arraygrad.op import Op
 from arraygrad.recording import RECORDING
 from arraygrad.tensor import Tensor
@@ -56,8 +57,10 @@ def primal_of(value: Any, level: int) -> Any:
     if isinstance(value, Dual):
         return value.primal if value.level == level else value
     if isinstance(value, list | tuple):
-        return type(value)(*[primal_of(item, level) for item in value]) if hasattr(value, "_fields") else type(value)(
-            [primal_of(item, level) for item in value]
+        return (
+            type(value)(*[primal_of(item, level) for item in value])
+            if hasattr(value, "_fields")
+            else type(value)([primal_of(item, level) for item in value])
         )
     return value
 
@@ -82,8 +85,7 @@ def call(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         return out
     if op.outputs is None and out.dtype.kind not in "fc":
         return out
-    with enable_grad() if record.grad_enabled() else ag.no_grad():
-        return _JVP[_kind(op, primals, tangents, out)](op, function, bound, primals, tangents, out, level)
+    return _JVP[_kind(op, primals, tangents, out)](op, function, bound, primals, tangents, out, level)
 
 
 def _tangents(value: Any, level: int) -> Any:
@@ -141,12 +143,17 @@ def _by_transpose(op: Op, function: Any, bound: Any, primals: Any, tangents: Any
         ]
         inputs = [value if name in tangents else None for name, value in primals.items() if name in op.rules]
         inputs = list(inputs[0]) if op.takes_sequence else inputs
-        grads = apply_rules(op, zeros[0] if op.outputs is None else zeros, saved, inputs, outputs[0])
+        node = FunctionNode()
+        node.op, node.shape, node.dtype = op, outputs[0].shape, outputs[0].dtype
+        grads = apply_rules(RECORDING, node, zeros[0] if op.outputs is None else zeros, saved, inputs)
         parts = tangents[op.inputs[0]] if op.takes_sequence else [tangents.get(name) for name in op.rules]
         pairs = [(g, t) for g, t in zip(grads, parts, strict=True) if g is not None and t is not None]
         results = transposed([g for g, _ in pairs], [zero for zero in zeros if zero is not None], [t for _, t in pairs])
     stream = iter(results)
-    duals = [output if zero is None else _dual(output, next(stream), level) for output, zero in zip(outputs, zeros, strict=True)]
+    duals = [
+        output if zero is None else _dual(output, next(stream), level)
+        for output, zero in zip(outputs, zeros, strict=True)
+    ]
     return duals[0] if op.outputs is None else op.outputs(*duals)
 
 

@@ -8,7 +8,7 @@ above NumPy's own 0.4; through `generic` 5).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arraygrad.backends import (
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 #: Set by debug.set_anomaly_detection: sees the operands and the result of every operation.
 forward_check: Callable[[Op, Sequence[Any], Array], None] | None = None
 
+#: Set by forward.py: calls an operation on tensors with tangents, which are of a subclass of Tensor.
+dual_call: Callable[[Op, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
 _NumpyScalar = NUMPY.generic
 _new_tensor = Tensor.__new__
 _new_node = FunctionNode.__new__
@@ -51,6 +54,8 @@ def unary(op: Op) -> Callable[..., Tensor]:
 
     def call(x: Any, /) -> Tensor:
         if type(x) is not Tensor:
+            if isinstance(x, Tensor):
+                return dual_call(op, call, (x,), {})
             x = _as_tensor(op, x)
         array = x.array
         xp = namespaces[type(array)]
@@ -123,6 +128,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 edge2 = history(x2) if type(x2) is Tensor else None
                 xp = common_backend(op.name, [a for a in (array1, array2) if is_array(a)])
         except ForeignOperandError:
+            if _has_dual((x1, x2)):
+                return dual_call(op, call, (x1, x2), {})
             if as_operator:
                 return NotImplemented
             raise
@@ -197,6 +204,14 @@ def generic(op: Op) -> Callable[..., Tensor]:
         raise AssertionError(f"{op.name}: {args} and {kwargs} fit {op.signature}, but were refused")
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
+        try:
+            return plain_call(*args, **kwargs)
+        except ForeignOperandError:
+            if _has_dual(args) or _has_dual(kwargs.values()):
+                return dual_call(op, call, args, kwargs)
+            raise
+
+    def plain_call(*args: Any, **kwargs: Any) -> Tensor:
         values = bind(args, kwargs)
         for i in statics_at:
             if isinstance(values[i], _NumpyScalar):  # an axis, or a number that must not change data types
@@ -204,7 +219,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
         raw = values.copy()
         operands: list[Any] = []
         if takes_sequence:
-            if type(values[0]) is not Tensor and not isinstance(values[0], list | tuple):
+            if not isinstance(values[0], list | tuple | Tensor):
                 raise DtypeError(f"{op.name} takes a sequence of arrays, got {type(values[0]).__name__}")
             values[0] = list(values[0])
             raw[0] = operands = [_operand(op, value) for value in values[0]]
@@ -223,7 +238,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
             if not operands:
                 raise ShapeError(f"{op.name} needs at least one array")
             values[0] = [_as_tensor(op, v) for v in values[0]] if takes_sequence else _as_tensor(op, values[0])
-            return call(*values[:positional], **dict(zip(keywords, values[positional:], strict=True)))
+            return plain_call(*values[:positional], **dict(zip(keywords, values[positional:], strict=True)))
         xp = namespaces[type(arrays[0])] if len(arrays) == 1 else common_backend(op.name, arrays)
         if dtype_at is not None and raw[dtype_at] is not None:
             raw[dtype_at] = xp.dtype(raw[dtype_at])
@@ -373,6 +388,14 @@ def _as_tensor(op: Op, value: Any) -> Tensor:
     if is_array(operand):
         return Tensor(operand)
     return Tensor(move(NUMPY.host_array(operand), get_default_device()))
+
+
+def _has_dual(values: Iterable[Any]) -> bool:
+    """Whether an argument, or an item of one, is a tensor with a tangent."""
+    return any(
+        _has_dual(value) if isinstance(value, list | tuple) else isinstance(value, Tensor) and type(value) is not Tensor
+        for value in values
+    )
 
 
 class ForeignOperandError(DtypeError):

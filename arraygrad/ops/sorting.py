@@ -51,7 +51,7 @@ def searchsorted(
 
 def nonzero(x: ArrayLike, /) -> tuple[Tensor, ...]:
     """Indices of the elements that are not zero, an array for each axis."""
-    array = x.array if type(x) is Tensor else x
+    array = x.array if isinstance(x, Tensor) else x
     return tuple(Tensor(indices) for indices in namespaces[type(array)].nonzero(array))
 
 
@@ -79,7 +79,7 @@ class UniqueInverseResult(NamedTuple):
 
 
 def _unique(name: str, x: ArrayLike) -> list[Tensor]:
-    array = x.array if type(x) is Tensor else x
+    array = x.array if isinstance(x, Tensor) else x
     return [Tensor(result) for result in getattr(namespaces[type(array)], name)(array)]
 
 
