@@ -169,7 +169,16 @@ from arraygrad.ops.numeric import convolve, diag, gradient, interp, kron, logcum
 from arraygrad.ops.samples import corrcoef, cov, digitize, histogram, median, nanmax, nanmean, nanmin, nansum, quantile
 from arraygrad.ops.nn import cross_entropy, gelu, log_softmax, logsumexp, relu, rsqrt, sigmoid, softmax, standardize
 
-from arraygrad import fft, linalg, random, recording, special  # isort: skip
+from arraygrad import fft, linalg, random, special  # isort: skip
+from arraygrad.transforms import (  # isort: skip  they need the above
+    elementwise_grad,
+    grad,
+    hvp,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"
@@ -243,6 +252,7 @@ __all__ = [
     "divide",
     "e",
     "einsum",
+    "elementwise_grad",
     "empty",
     "empty_like",
     "enable_grad",
@@ -264,14 +274,16 @@ __all__ = [
     "full_like",
     "gelu",
     "get_default_device",
+    "grad",
     "gradcheck",
     "gradgradcheck",
-    "gradients",
     "gradient",
+    "gradients",
     "graph_dot",
     "greater",
     "greater_equal",
     "histogram",
+    "hvp",
     "hypot",
     "iinfo",
     "imag",
@@ -287,10 +299,12 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "jvp",
     "kron",
     "less",
     "less_equal",
     "linalg",
+    "linearize",
     "linspace",
     "log",
     "log10",
@@ -393,14 +407,12 @@ __all__ = [
     "unique_values",
     "unstack",
     "unwrap",
+    "value_and_grad",
     "var",
     "vecdot",
     "vector_norm",
+    "vjp",
     "where",
     "zeros",
     "zeros_like",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 forward_check: Callable[[Op, Sequence[Any], Array], None] | None = None
 
 #: Set by forward.py: calls an operation on tensors with tangents, which are of a subclass of Tensor.
-dual_call: Callable[[Op, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+dual_call: Any = None
 
 _NumpyScalar = NUMPY.generic
 _new_tensor = Tensor.__new__
