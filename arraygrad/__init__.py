@@ -10,6 +10,7 @@ w.grad
 
 from arraygrad.tensor import Tensor  # isort: skip  first: its end imports the operations
 from arraygrad.backends import get_default_device, set_default_device
+from arraygrad.devices import MemoryInfo, device_count, memory_info, synchronize
 from arraygrad.debug import detect_anomaly, graph_dot, set_anomaly_detection, set_backward_trace
 from arraygrad.dtypes import (
     bool,
@@ -40,7 +41,14 @@ from arraygrad.errors import (
     VersionError,
 )
 from arraygrad.gradcheck import GradcheckResult, gradcheck
-from arraygrad.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from arraygrad.modes import (
+    are_values_checked,
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_value_checks,
+)
 from arraygrad.ops.creation import (
     arange,
     asarray,
@@ -182,6 +190,7 @@ __all__ = [
     "GraphError",
     "IndexingError",
     "InplaceError",
+    "MemoryInfo",
     "ShapeError",
     "Tensor",
     "VersionError",
@@ -195,6 +204,7 @@ __all__ = [
     "all",
     "any",
     "arange",
+    "are_values_checked",
     "argmax",
     "argmin",
     "argsort",
@@ -234,6 +244,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "detect_anomaly",
+    "device_count",
     "diag",
     "diff",
     "digitize",
@@ -306,6 +317,7 @@ __all__ = [
     "maximum",
     "mean",
     "median",
+    "memory_info",
     "meshgrid",
     "min",
     "minimum",
@@ -348,6 +360,7 @@ __all__ = [
     "set_backward_trace",
     "set_default_device",
     "set_grad_enabled",
+    "set_value_checks",
     "sigmoid",
     "sign",
     "signbit",
@@ -366,6 +379,7 @@ __all__ = [
     "subtract",
     "sum",
     "sum_to_shape",
+    "synchronize",
     "take",
     "take_along_axis",
     "tan",
