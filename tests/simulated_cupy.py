@@ -242,9 +242,10 @@ def installed() -> Iterator[State]:
         )
 
     before = {name: module for name, module in sys.modules.items() if ours(name)}
-    several = set(backends.several_devices)
+    backend, several = backends.namespaces.get(ndarray), set(backends.several_devices)
     for name in before:
         del sys.modules[name]
+    backends.namespaces.pop(ndarray, None)
     sys.modules.update(MODULES)
     try:
         yield state
@@ -252,10 +253,13 @@ def installed() -> Iterator[State]:
         for name in [name for name in sys.modules if ours(name)]:
             del sys.modules[name]
         sys.modules.update(before)
-        for package in (array_api_compat, backends):
-            if hasattr(package, "cupy"):
-                del package.cupy
+        for package in (array_api_compat, backends):  # importing a module makes it an attribute of its package, too
+            vars(package).pop("cupy", None)
+            if f"{package.__name__}.cupy" in before:
+                package.cupy = before[f"{package.__name__}.cupy"]
         backends.namespaces.pop(ndarray, None)
+        if backend is not None:
+            backends.namespaces[ndarray] = backend
         backends.several_devices.intersection_update(several)
         state.current[:] = [0]
         state.allocations_left = None
