@@ -1,0 +1,30 @@
+"""The programs beside the library, as their users start them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*command: str) -> str:
+    return subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.slow
+def test_phase_retrieval_finds_the_picture(tmp_path: Path) -> None:
+    output = run("examples/phase_retrieval.py", "--steps", "150", "--output", str(tmp_path))
+    assert (tmp_path / "phase_retrieval.png").stat().st_size > 100_000
+    assert float(re.search(r"relative error (.*)", output)[1]) < 0.05
+
+
+@pytest.mark.slow
+def test_gpu_benchmark_compares_gradients_on_the_cpu() -> None:
+    output = run("benchmarks/gpu.py", "--device", "cpu", "--seconds", "0.01")
+    for name in ("MLP", "attention block", "phase retrieval", "elementwise chain", "small-op loop"):
+        assert re.search(rf"^{name} +\d+\.\d+ +\d+\.\d+ ", output, re.MULTILINE)
