@@ -4,19 +4,20 @@
     python benchmarks/gpu.py --device cpu      the same, smaller, against NumPy: whether the benchmark itself is right
 
 Before anything is measured, the gradients are compared. Figures are medians of forward and backward together, after
-warm-up, by CUDA events on a GPU; all are float32. The last columns are what the hardware gives, measured in the same run:
-bytes a second of copying one large array, and floating point operations a second of multiplying two large matrices.
+warm-up, by CUDA events on a GPU; all are float32. The limits are measured in the same run: bytes a second of copying
+one large array, and floating point operations a second of multiplying two large matrices.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,43 +114,45 @@ def loop(lib: Any, w: Any, x: Any) -> Any:
     return lib.sum(y)
 
 
-def workloads(
-    large: bool,
-) -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any], list[Any], int, float, float]]:
-    """Name, by hand, derived, inputs, how many of the last ones have gradients, bytes at least moved, operations."""
+class Workload(NamedTuple):
+    name: str
+    by_hand: Callable[..., list[Any]]
+    derived: Callable[..., Any]
+    inputs: list[np.ndarray]
+    wanted: int  # gradients, of the last ones
+    moved: float = 0.0  # bytes, if every operation reads and writes whole arrays
+    operations: float = 0.0  # of the products of matrices
+
+
+def workloads(large: bool) -> Iterator[Workload]:
     rng = np.random.default_rng(0)
 
     def draw(*shape: int, scale: float = 1.0) -> np.ndarray:
         return (rng.normal(size=shape) * scale).astype(np.float32)
 
     batch, width = (8192, 2048) if large else (256, 256)
-    data = [
-        draw(batch, width),
-        rng.integers(10, size=batch),
-        draw(width, width, scale=0.02),
-        draw(width, 10, scale=0.02),
-    ]
-    yield "MLP", mlp_by_hand, mlp, data, 2, 0, 2.0 * batch * width * (2 * width + 30)
+    data = [draw(batch, width), rng.integers(10, size=batch)]
+    data += [draw(width, width, scale=0.02), draw(width, 10, scale=0.02)]
+    yield Workload("MLP", mlp_by_hand, mlp, data, 2, operations=2.0 * batch * width * (2 * width + 30))
     heads, length, size = (16, 1024, 256) if large else (2, 128, 64)
     data = [draw(heads, length, size), *(draw(size, size, scale=size**-0.5) for _ in range(3))]
-    work = 2.0 * heads * length * size * (6 * size + 6 * length)
-    yield "attention block", attention_by_hand, attention, data, 3, 0, work
+    work = 12.0 * heads * length * size * (size + length)
+    yield Workload("attention block", attention_by_hand, attention, data, 3, operations=work)
     side = 2048 if large else 128
-    yield "phase retrieval", phase_by_hand, phase, [np.abs(draw(side, side)), draw(side, side)], 1, 0, 0
+    yield Workload("phase retrieval", phase_by_hand, phase, [np.abs(draw(side, side)), draw(side, side)], 1)
     count = 2**25 if large else 2**17
-    # Each operation reads and writes whole arrays: by hand, 9 forward and 20 backward of them.
-    yield "elementwise chain", chain_by_hand, chain, [draw(count)], 1, 29.0 * 4 * count, 0
-    yield "small-op loop", loop_by_hand, loop, [draw(4), draw(4)], 1, 0, 0
+    # By hand: 9 arrays forward and 20 backward.
+    yield Workload("elementwise chain", chain_by_hand, chain, [draw(count)], 1, moved=29.0 * 4 * count)
+    yield Workload("small-op loop", loop_by_hand, loop, [draw(4), draw(4)], 1)
 
 
 # ---- Libraries
 
 
 def arraygrad_run(device: str, derived: Callable[..., Any], inputs: list[Any], wanted: int) -> Run:
-    lib = SimpleNamespace(
-        **{name: getattr(ag, name) for name in ("cross_entropy", "relu", "softmax", "sum", "abs", "tanh")}
-    )
-    lib.exp, lib.fft2 = ag.exp, lambda x: ag.fft.fftn(x.astype(ag.complex64), norm="ortho")
+    lib = SimpleNamespace(sum=ag.sum, abs=ag.abs, tanh=ag.tanh, exp=ag.exp, relu=ag.relu)
+    lib.cross_entropy, lib.softmax = ag.cross_entropy, ag.softmax
+    lib.fft2 = lambda x: ag.fft.fftn(x.astype(ag.complex64), norm="ortho")
     tensors = [ag.tensor(value, device=device) for value in inputs]
     leaves = [tensor.requires_grad_() for tensor in tensors[len(tensors) - wanted :]]
 
@@ -256,31 +259,29 @@ def main(arguments: list[str] | None = None) -> None:
         torch = None
     if torch is not None and large and not torch.cuda.is_available():
         torch = None
+    if torch is not None and not large:
+        torch.set_num_threads(1)  # as NumPy's elementwise functions
     if torch is not None and large:
-        torch_event = lambda: torch.cuda.Event(enable_timing=True)  # noqa: E731
+        torch_event = functools.partial(torch.cuda.Event, enable_timing=True)
 
     bandwidth, rate = limits(xp, event, large, options.seconds)
     print(f"copying {bandwidth / 1e9:,.0f} GB/s, multiplying matrices {rate / 1e12:,.2f} TFLOP/s (float32)")
-    print(
-        f"{'ms forward + backward':<24}{'by hand':>10}{'arraygrad':>11}{'PyTorch':>10}{'x by hand':>11}  of the limit"
-    )
-    for name, by_hand, derived, inputs, wanted, moved, operations in workloads(large):
-        runs = {"by hand": (by_hand_run(xp, by_hand, inputs), event)}
-        runs["arraygrad"] = (arraygrad_run(options.device, derived, inputs, wanted), event)
+    print(f"{'ms, both ways':<18}{'by hand':>10}{'arraygrad':>11}{'PyTorch':>10}{'x by hand':>11}  of the limit")
+    for work in workloads(large):
+        runs = {"by hand": (by_hand_run(xp, work.by_hand, work.inputs), event)}
+        runs["arraygrad"] = (arraygrad_run(options.device, work.derived, work.inputs, work.wanted), event)
         if torch is not None:
-            runs["PyTorch"] = (torch_run(torch, options.device, derived, inputs, wanted), torch_event)
+            runs["PyTorch"] = (torch_run(torch, options.device, work.derived, work.inputs, work.wanted), torch_event)
         expected = [to_numpy(grad) for grad in runs["by hand"][0]()]
         for library, (run, _) in runs.items():
             for grad, right in zip(run(), expected, strict=True):
-                size = float(np.abs(right).max())
-                np.testing.assert_allclose(
-                    to_numpy(grad), right, rtol=1e-2, atol=1e-3 * size, err_msg=f"{name}, {library}"
-                )
+                tolerance = 1e-3 * float(np.abs(right).max())
+                np.testing.assert_allclose(to_numpy(grad), right, 1e-2, tolerance, err_msg=f"{work.name}, {library}")
         times = {library: seconds(run, its_event, options.seconds) for library, (run, its_event) in runs.items()}
-        share = max(moved / bandwidth, operations / rate) / times["arraygrad"]
+        share = max(work.moved / bandwidth, work.operations / rate) / times["arraygrad"]
         pytorch = f"{times['PyTorch'] * 1e3:.3f}" if "PyTorch" in times else "-"
         print(
-            f"{name:<24}{times['by hand'] * 1e3:>10.3f}{times['arraygrad'] * 1e3:>11.3f}{pytorch:>10}"
+            f"{work.name:<18}{times['by hand'] * 1e3:>10.3f}{times['arraygrad'] * 1e3:>11.3f}{pytorch:>10}"
             f"{times['arraygrad'] / times['by hand']:>11.2f}  {f'{share:.0%}' if share else '-'}",
             flush=True,
         )
