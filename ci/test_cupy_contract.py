@@ -1,12 +1,12 @@
 """Whether CuPy could take every call that the op table makes. Needs CuPy, but no GPU; ci/cupy-contract runs this.
 
 Each row runs on simulated CuPy (tests/simulated_cupy.py), forward and backward, for every subset of inputs that can
-need a gradient, in double and in single precision. What array_api_compat.cupy and arraygrad.backends.cupy then ask of
-CuPy is recorded, and held against the installed CuPy:
+need a gradient, in double, single and half precision. What array_api_compat.cupy and arraygrad.backends.cupy then ask
+of CuPy is recorded, and held against the installed CuPy:
 
-function with a signature      the call is bound to it
+function with a signature      the call is bound to it, and its first argument is an array where CuPy asks for one
 ufunc                          as many inputs as it has; a loop for their data types, with the result's as in NumPy
-compiled, without a signature  refused, for nobody could tell (the table needs none; they are in BACKEND below)
+compiled, without a signature  refused, for nobody could tell (the table needs none)
 attribute, method              cupy.ndarray has it
 operator                       the loops of its ufunc
 """
@@ -28,12 +28,16 @@ import simulated_cupy
 from op_table import ROWS, Row, Sample
 from simulated_arrays import ArrayFact, Call
 from test_cupy import run_sample
-from test_ops import single
+from test_ops import NO_FLOAT16, floats_of, single
 
 import arraygrad as ag
 from arraygrad.op import elementwise
 from arraygrad.tensor import ArrayLike
 
+#: Functions with a signature that take no array first. (The others would ask a number for its `ndim`, or the like.)
+CREATION = {
+    f"cupy.{name}" for name in "arange array asarray empty eye full linspace ones zeros issubdtype isdtype".split()
+} | {"cupy.random.default_rng", "cupy.fft.fftfreq", "cupy.fft.rfftfreq", "cupyx.errstate"}
 GENERATOR = {"cupy.random.random", "cupy.random.standard_normal", "cupy.random.integers"}
 UFUNC_OF = {
     "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
@@ -67,11 +71,18 @@ def refusal(call: Call) -> str | None:
         signature = inspect.signature(function)
     except ValueError:
         return f"{call.name} has no signature to hold the call against"
+    first = call.args[0] if call.args else None
+    if call.name not in CREATION | GENERATOR and not has_array(first):
+        return f"{call.name} takes an array first, got {first}"
     try:
         signature.bind(*call.args, **dict(call.kwargs))
     except TypeError as error:
         return f"{call.name}: {error}; its signature is {signature}"
     return None
+
+
+def has_array(fact: Any) -> bool:
+    return isinstance(fact, ArrayFact) or (type(fact) is tuple and any(map(has_array, fact)))
 
 
 def _find(name: str) -> Any:
@@ -106,6 +117,14 @@ def _example(fact: Any) -> Any:
     return fact if isinstance(fact, bool) else fact(1)
 
 
+def half(value: np.ndarray) -> np.ndarray:
+    return value.astype(np.float16)
+
+
+def is_complex(sample: Sample) -> bool:
+    return any(map(np.iscomplexobj, [*floats_of(sample), *filter(np.isscalar, sample.args)]))
+
+
 def calls_of(row: Row) -> list[Call]:
     state = simulated_cupy.state
     state.calls.clear()
@@ -113,8 +132,11 @@ def calls_of(row: Row) -> list[Call]:
         state.op = row.name
         for sample in row.samples:
             run_sample(row, sample, "cuda:1")
-            if row.name != "astype":
-                run_sample(row, sample, "cuda:1", single)
+            if row.name == "astype":
+                continue
+            run_sample(row, sample, "cuda:1", single)
+            if row.name not in NO_FLOAT16 | {"cofactors"} and not is_complex(sample):
+                run_sample(row, sample, "cuda:1", half)
     return list(state.calls)
 
 

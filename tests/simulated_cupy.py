@@ -94,6 +94,11 @@ def _needs_axes(x: Any, s: Any = None, axes: Any = None, **kwargs: Any) -> None:
         raise AssertionError("CuPy and NumPy differ where sizes are named and axes are not")
 
 
+def _asks_for_astype(condition: Any, *args: Any) -> None:
+    if not isinstance(condition, np.ndarray):
+        raise AssertionError(f"CuPy's where calls {condition!r}.astype")
+
+
 def _counts(*args: Any, **kwargs: Any) -> None:
     sync("shape that depends on values")
 
@@ -102,6 +107,7 @@ DEVIATIONS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(["logical_and", "logical_or", "logical_xor", "logical_not"], _no_complex),
     **dict.fromkeys(["fftn", "ifftn", "rfftn", "irfftn"], _needs_axes),
     **dict.fromkeys(["nonzero", "unique"], _counts),
+    "where": _asks_for_astype,
 }
 
 

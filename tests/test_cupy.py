@@ -132,7 +132,7 @@ def test_indices_are_not_looked_at_where_values_are_not_checked() -> None:
 
 
 def test_targets_of_cross_entropy() -> None:
-    for device in ("cpu", "cuda:1"):
+    for device in ("cpu", "strict:device1", "cuda:1"):
         logits, targets = make(device, [[1.0, 2.0], [3.0, 5.0]]), make(device, [0, -1])
         with pytest.raises(ValueError, match="a target is outside the 2 classes"):
             ag.cross_entropy(logits, targets)
@@ -178,6 +178,24 @@ def test_logical_functions_of_complex_numbers() -> None:
         result = getattr(ag, name)(there(z), there(w))
         assert to_host(result).tolist() == getattr(np, name)(z, w).tolist()
     assert to_host(ag.logical_not(there(z))).tolist() == [True, False, True, False]
+
+
+def test_where_with_a_plain_condition() -> None:
+    x = there([1.0, 2.0], requires_grad=True)
+    ag.where(True, x, 0.0).sum().backward()
+    assert to_host(x.grad).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_clip_as_numpys(dtype: str) -> None:
+    x = np.asarray([-3, -1, 0, 2, 5]).astype(dtype)
+    bounds = [(-1, 2), (None, 2), (-1, None), (np.asarray(-1, dtype), 10**6)]
+    for low, high in bounds:
+        result = ag.clip(there(x), there(low) if isinstance(low, np.ndarray) else low, high)
+        assert result.dtype == dtype
+        assert to_host(result).tolist() == (
+            np.clip(x, low, high).tolist() if (low, high) != (None, None) else x.tolist()
+        )
 
 
 def test_exports_by_dlpack_may_copy() -> None:

@@ -81,8 +81,11 @@ class Backend:
 
     def memory_info(self, device: str) -> MemoryInfo:
         """How much memory there is: for libraries on the CPU, the machine's."""
-        page = os.sysconf("SC_PAGE_SIZE")
-        return MemoryInfo(os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page)
+        try:
+            page, free, total = map(os.sysconf, ("SC_PAGE_SIZE", "SC_AVPHYS_PAGES", "SC_PHYS_PAGES"))
+        except (AttributeError, ValueError):  # Windows and macOS
+            raise DeviceError(f"memory_info: this system does not tell how much memory is free on {device!r}") from None
+        return MemoryInfo(free * page, total * page)
 
     def creation_device(self, device: str) -> Any:
         """What the library's creation functions take as `device=`."""

@@ -173,6 +173,10 @@ class CupyBackend(Backend):
             x = cupy.maximum(x, min).astype(x.dtype, copy=False)
         return x if max is None else cupy.minimum(x, max).astype(x.dtype, copy=False)
 
+    def where(self, condition: Any, x1: Any, x2: Any, /) -> Array:
+        # CuPy asks the condition for its astype, which Python's True and False do not have.
+        return cupy.where(condition if isinstance(condition, cupy.ndarray) else cupy.asarray(condition), x1, x2)
+
     # CuPy's logical functions have no loops for complex numbers.
 
     def logical_not(self, x: Array, /) -> Array:
@@ -234,6 +238,8 @@ class _Linalg:
     By default it returns what is then in memory. (https://docs.cupy.dev/en/stable/reference/generated/cupyx.errstate.html)
     """
 
+    MAY_FAIL = frozenset("cholesky eig eigh eigvals eigvalsh inv pinv qr solve svd svdvals".split())
+
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
@@ -246,6 +252,9 @@ class _Linalg:
                 f"CuPy {cupy.__version__} has no linalg.{name}; move the arrays with to('cpu') first, or update CuPy"
             )
         is_of_eig = name in ("eig", "eigvals")
+        if name not in self.MAY_FAIL:
+            setattr(self, name, function)
+            return function
 
         def call(x: Array, *args: Any, **kwargs: Any) -> Any:
             if is_of_eig and not x.size:  # CuPy's eigenvalues are complex, but those of no matrices
