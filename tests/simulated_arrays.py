@@ -48,10 +48,6 @@ class OutOfMemoryError(MemoryError):
     """Stands for cupy.cuda.memory.OutOfMemoryError, with its text."""
 
 
-class CUDARuntimeError(RuntimeError):
-    """Stands for cupy.cuda.runtime.CUDARuntimeError."""
-
-
 def is_mask(item: Any) -> bool:
     return getattr(item, "dtype", None) == np.bool_
 
@@ -66,7 +62,9 @@ def fact(value: Any) -> Any:
     return type(value)
 
 
-def record(kind: str, name: str, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, result: Any = None):
+def record(
+    kind: str, name: str, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, result: Any = None
+) -> None:
     facts = tuple((key, fact(value)) for key, value in (kwargs or {}).items())
     state.calls[Call(state.op, kind, name, tuple(map(fact, args)), facts, fact(result))] = None
 
@@ -118,9 +116,6 @@ class Device:
 
     def __exit__(self, *error: object) -> None:
         assert state.current.pop() == self.id
-
-    def use(self) -> None:
-        state.current[-1] = self.id
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.id == other.id

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import scipy.special
 from simulated_arrays import (
-    CUDARuntimeError,
     Device,
     OutOfMemoryError,
     State,
@@ -174,7 +173,6 @@ _runtime = types.SimpleNamespace(
     getDeviceCount=lambda: DEVICES,
     driverGetVersion=lambda: 13000,
     runtimeGetVersion=lambda: 13020,
-    CUDARuntimeError=CUDARuntimeError,
 )
 CUDA = Module(
     "cupy.cuda", types.SimpleNamespace(), Device=Device, is_available=lambda: True, runtime=_runtime,

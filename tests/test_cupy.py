@@ -120,6 +120,14 @@ def test_indices_outside_their_axis_are_refused(read: Callable[..., Any], wrong:
     assert to_host(x).tolist() == before
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint64"])
+def test_indices_of_a_type_shorter_than_the_axis(dtype: str) -> None:
+    x = there(np.arange(300.0))
+    assert to_host(x[there(np.asarray([100, 7], dtype))]).tolist() == [100, 7]
+    logits, targets = np.zeros((2, 300)), np.asarray([3, 100], dtype)
+    assert to_host(ag.cross_entropy(there(logits), there(targets))) == pytest.approx(np.log(300))
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_indices_are_not_looked_at_where_values_are_not_checked() -> None:
     assert not ag.are_values_checked()

@@ -138,5 +138,21 @@ def test_device_of_every_intermediate_on_strict() -> None:
     assert y.grad.device == x.grad.device == "strict:device1"
 
 
+def test_memory_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> int:
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(os, "sysconf", fail)
+    with pytest.raises(ag.DeviceError, match="this system does not tell how much memory is free on 'cpu'"):
+        ag.memory_info("cpu")
+
+
+def test_a_device_without_cupy_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.delitem(sys.modules, "arraygrad.backends.cupy", raising=False)
+    assert ag.device_count() == ag.device_count("cuda") == 0
+    assert ag.device_count("strict") == 3
+
+
 def test_cpu_arrays_of_other_subclasses_keep_their_values() -> None:
     assert to_host(ag.tensor(np.float64(2.0))).tolist() == 2.0

@@ -309,7 +309,10 @@ def _check_range(arrays: list[tuple[int, Array]], shape: tuple[int, ...]) -> Non
     """Refuse indices outside their axis; the GPU waits once."""
     if not arrays or not are_values_checked():
         return
-    wrong = [cupy.any((indices < -shape[axis]) | (indices >= shape[axis])) for axis, indices in arrays]
+    wrong = []
+    for axis, indices in arrays:
+        indices = indices.astype(np.int64, copy=False)  # the size may not fit into their own type
+        wrong.append(cupy.any((indices < -shape[axis]) | (indices >= shape[axis])))
     if bool(wrong[0] if len(wrong) == 1 else cupy.any(cupy.stack(wrong))):
         axis = next(axis for (axis, _), is_wrong in zip(arrays, wrong, strict=True) if is_wrong)
         raise IndexError(f"an index is out of bounds for axis {axis} with size {shape[axis]}")

@@ -94,6 +94,7 @@ def cross_entropy(
         raise ValueError("targets must have the shape of the logits without the class axis")
     if xp.numpy_dtype(targets.dtype).kind not in "iu":
         raise TypeError("targets must be integers, the indices of classes")
+    targets = xp.astype(targets, xp.int64, copy=False)  # the number of classes may not fit into their own type
     if are_values_checked() and xp.any((targets < 0) | (targets >= classes)):
         raise ValueError(f"a target is outside the {classes} classes")
     shifted, _ = _shifted(xp, logits, along)
