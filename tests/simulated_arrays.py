@@ -211,7 +211,7 @@ class ndarray:  # noqa: N801  CuPy's name
             if item is ...:
                 axis += self.ndim - named
             elif isinstance(item, np.ndarray) and not is_mask(item):
-                items[i] = item % max(self.shape[axis], 1)
+                items[i] = item.astype(np.int64) % max(self.shape[axis], 1)
                 axis += 1
             elif item is not None:
                 axis += np.ndim(item) if is_mask(item) else 1
