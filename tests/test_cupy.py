@@ -243,6 +243,22 @@ def test_what_is_made_on_the_second_device_is_there() -> None:
         x + x.to("cuda:0")
 
 
+def test_conversions_happen_on_the_second_device() -> None:
+    x = there([1.0, 2.0], requires_grad=True)
+    (x * 2.0).backward(there(np.ones(2, np.float32)))
+    assert to_host(x.grad).tolist() == [2, 2]
+    y = there(np.zeros(2, np.float32))
+    y.copy_(x.detach())
+    assert to_host(y).tolist() == [1, 2]
+    assert y.device == x.grad.device == "cuda:1"
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3), (3, 0), (0, 3)])
+def test_gradcheck_varies_what_is_on_the_second_device(shape: tuple[int, ...]) -> None:
+    x = there(np.full(shape, 0.5), requires_grad=True)
+    assert ag.gradcheck(ag.exp, [x])
+
+
 def test_counting_waiting_and_memory() -> None:
     assert ag.device_count() == ag.device_count("cuda") == 2
     assert ag.device_count("cpu") == 1
