@@ -11,6 +11,7 @@ w.grad
 from arraygrad.tensor import Tensor  # isort: skip  first: its end imports the operations
 from arraygrad.autograd import gradients
 from arraygrad.backends import get_default_device, set_default_device
+from arraygrad.devices import MemoryInfo, device_count, memory_info, synchronize
 from arraygrad.debug import detect_anomaly, graph_dot, set_anomaly_detection, set_backward_trace
 from arraygrad.dtypes import (
     bool,
@@ -42,7 +43,14 @@ from arraygrad.errors import (
 )
 from arraygrad.gradcheck import GradcheckResult, gradcheck, gradgradcheck
 from arraygrad.storage import allow_mutation_on_saved_tensors
-from arraygrad.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from arraygrad.modes import (
+    are_values_checked,
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_value_checks,
+)
 from arraygrad.ops.creation import (
     arange,
     asarray,
@@ -193,6 +201,7 @@ __all__ = [
     "GraphError",
     "IndexingError",
     "InplaceError",
+    "MemoryInfo",
     "ShapeError",
     "Tensor",
     "VersionError",
@@ -207,6 +216,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "any",
     "arange",
+    "are_values_checked",
     "argmax",
     "argmin",
     "argsort",
@@ -246,6 +256,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "detect_anomaly",
+    "device_count",
     "diag",
     "diff",
     "digitize",
@@ -325,6 +336,7 @@ __all__ = [
     "maximum",
     "mean",
     "median",
+    "memory_info",
     "meshgrid",
     "min",
     "minimum",
@@ -367,6 +379,7 @@ __all__ = [
     "set_backward_trace",
     "set_default_device",
     "set_grad_enabled",
+    "set_value_checks",
     "sigmoid",
     "sign",
     "signbit",
@@ -385,6 +398,7 @@ __all__ = [
     "subtract",
     "sum",
     "sum_to_shape",
+    "synchronize",
     "take",
     "take_along_axis",
     "tan",

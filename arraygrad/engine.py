@@ -363,8 +363,11 @@ def add_to_grad(tensor: Tensor, grad: Any) -> None:
             tensor._grad = grad if stored is None else stored + grad
     elif stored is None:
         tensor._grad = tensor._like(grad)
-    elif history(stored) is None and namespaces[type(grad)].is_writable(stored.array):
-        stored.array += grad
-        mark_written(stored)
     else:
-        tensor._grad = tensor._like(stored.array + grad)
+        xp = namespaces[type(grad)]
+        with xp.scope(xp.device(grad)):
+            if history(stored) is None and xp.is_writable(stored.array):
+                stored.array += grad
+                mark_written(stored)
+            else:
+                tensor._grad = tensor._like(stored.array + grad)

@@ -31,7 +31,7 @@ from arraygrad.errors import (
     format_shape,
     user_location,
 )
-from arraygrad.modes import grad_enabled
+from arraygrad.modes import are_values_checked, grad_enabled
 from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
 from arraygrad.op import OPS
 from arraygrad.ops.indexing import along_axis, raw_index, whole_axis
@@ -352,7 +352,7 @@ def _indices(target: Tensor, axis: int, indices: Any, name: str) -> Array:
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(f"{name}: axis {axis} is outside a tensor of shape {format_shape(array.shape)}")
     size = array.shape[axis]
-    if 0 not in raw.shape and (int(xp.min(raw)) < -size or int(xp.max(raw)) >= size):
+    if are_values_checked() and 0 not in raw.shape and (int(xp.min(raw)) < -size or int(xp.max(raw)) >= size):
         raise IndexingError(f"{name}: an index is outside axis {axis} of size {size}")
     return xp.copy(raw)
 

@@ -52,7 +52,9 @@ def searchsorted(
 def nonzero(x: ArrayLike, /) -> tuple[Tensor, ...]:
     """Indices of the elements that are not zero, an array for each axis."""
     array = x.array if isinstance(x, Tensor) else x
-    return tuple(Tensor(indices) for indices in namespaces[type(array)].nonzero(array))
+    xp = namespaces[type(array)]
+    with xp.scope(xp.device(array)):
+        return tuple(Tensor(indices) for indices in xp.nonzero(array))
 
 
 class UniqueAllResult(NamedTuple):
@@ -80,7 +82,9 @@ class UniqueInverseResult(NamedTuple):
 
 def _unique(name: str, x: ArrayLike) -> list[Tensor]:
     array = x.array if isinstance(x, Tensor) else x
-    return [Tensor(result) for result in getattr(namespaces[type(array)], name)(array)]
+    xp = namespaces[type(array)]
+    with xp.scope(xp.device(array)):
+        return [Tensor(result) for result in getattr(xp, name)(array)]
 
 
 def unique_all(x: ArrayLike, /) -> UniqueAllResult:
