@@ -187,6 +187,7 @@ from arraygrad.transforms import (  # isort: skip  they need the above
     value_and_grad,
     vjp,
 )
+from arraygrad.vectorize import hessian, jacobian, vmap  # isort: skip  as above
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"
@@ -293,6 +294,7 @@ __all__ = [
     "graph_dot",
     "greater",
     "greater_equal",
+    "hessian",
     "histogram",
     "hvp",
     "hypot",
@@ -310,6 +312,7 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "jacobian",
     "jvp",
     "kron",
     "less",
@@ -426,6 +429,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
     "vjp",
+    "vmap",
     "where",
     "zeros",
     "zeros_like",

@@ -199,12 +199,14 @@ def _run_nodes(
     array_type: Any = None
     dtype: Any = None
     is_complex_node = has_written = False
+    lifting: Any = None
     xp: Backend = NUMPY
     while ready:
         node, g = ready.pop()
         if g is not None and (type(g) is not array_type or several_devices):
             array = next(part for part in g if part is not None) if type(g) is list else g
             array_type, xp = type(array), recording or namespaces[type(array)]
+            lifting = recording or (xp if xp.is_batched else None)
             scope.close()
             scope.enter_context(xp.scope(xp.device(array)))
             del array  # or it would count as an owner of what a leaf receives
@@ -240,8 +242,8 @@ def _run_nodes(
             if node.dtype is not dtype:
                 dtype = node.dtype
                 is_complex_node = dtype in xp.complex_dtypes
-            if recording is not None:
-                saved = recording.lifted(node)
+            if lifting is not None:
+                saved = lifting.lifted(node)
             if is_complex_node and node.op.is_holomorphic:
                 grads = _run_conjugated(xp, node, g, saved, edges)
             else:

@@ -120,6 +120,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 xp = namespaces[type(array1)]
                 if (type(array2) is not type(array1) or several_devices) and type(array2) in namespaces:
                     xp = common_backend(op.name, (array1, array2))
+                    if xp.is_batched:
+                        array1, array2 = xp.same(array1), xp.same(array2)
             else:
                 array1 = _operand(op, x1)
                 if type(x2) is not Tensor and not is_array(array1):
@@ -127,6 +129,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 array2 = x2.array if type(x2) is Tensor else _operand(op, x2)
                 edge2 = history(x2) if type(x2) is Tensor else None
                 xp = common_backend(op.name, [a for a in (array1, array2) if is_array(a)])
+                if xp.is_batched:
+                    array1, array2 = [xp.same(a) if is_array(a) else a for a in (array1, array2)]
         except ForeignOperandError:
             if _has_dual((x1, x2)):
                 return dual_call(op, call, (x1, x2), {})
@@ -240,6 +244,9 @@ def generic(op: Op) -> Callable[..., Tensor]:
             values[0] = [_as_tensor(op, v) for v in values[0]] if takes_sequence else _as_tensor(op, values[0])
             return plain_call(*values[:positional], **dict(zip(keywords, values[positional:], strict=True)))
         xp = namespaces[type(arrays[0])] if len(arrays) == 1 else common_backend(op.name, arrays)
+        if xp.is_batched and len(arrays) > 1:
+            for i in inputs_at:
+                raw[i] = [_same(xp, a) for a in raw[i]] if type(raw[i]) is list else _same(xp, raw[i])
         if dtype_at is not None and raw[dtype_at] is not None:
             raw[dtype_at] = xp.dtype(raw[dtype_at])
         keyword_values = dict(zip(keywords, raw[positional:])) if keywords else {}  # noqa: B905  costs 0.1 us
@@ -350,6 +357,10 @@ def _in_scope(xp: Backend, array: Array, forward: Callable[..., Array], *args: A
         return forward(xp, *args, **kwargs)
     with xp.scope(xp.device(array)):
         return forward(xp, *args, **kwargs)
+
+
+def _same(xp: Any, operand: Any) -> Any:
+    return xp.same(operand) if is_array(operand) else operand
 
 
 def _lift(op: Op, xp: Backend, result: Any) -> Array:
