@@ -8,7 +8,6 @@ keeps one as its gradient, whether it must be copied.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from arraygrad.backends import Array, Backend, namespaces
@@ -90,7 +89,7 @@ def sum_to_shape(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
 
 
 #: Set by batching.py: sums over the cases of a batch that the input did not have.
-over_cases: Callable[[Any, tuple[int, ...]], Any]
+over_cases: Any = None
 
 
 def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], dtype: Any) -> Array:

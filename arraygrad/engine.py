@@ -260,7 +260,7 @@ def _run_nodes(
             buffer = shared.get(edge)
             if type(grad) is not array_type:  # a part, a NumPy scalar, another device, nothing
                 grad = _lift(xp, node, edge, grad, grads, buffer)
-            elif grad.dtype is not edge.dtype or grad.shape != edge.shape:
+            elif grad.dtype is not edge.dtype or grad.shape != edge.shape or lifting is not None:
                 grad = fit(xp, node, _position(grads, grad), grad, edge.shape, edge.dtype)
             if buffer is None:
                 ready.append((edge, grad))

@@ -13,7 +13,8 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.autograd import gradients
-from arraygrad.backends import is_array, is_number
+from arraygrad.backends import is_array, is_number, namespaces
+from arraygrad.batching import active, zero_in_all_cases
 from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
 from arraygrad.forward import Dual, level_of, new_level, primal_of, tangent_of, transposed
 from arraygrad.modes import enable_grad, is_grad_enabled
@@ -255,24 +256,30 @@ def _fresh(name: str, x: Any) -> Tensor:
     x = as_float(name, x)
     if isinstance(x, Dual):
         return Dual(_fresh(name, x.primal), x.tangent, x.level)
-    if history(x) is not None:
+    if active.get():  # inside vmap each case has an input of its own
+        xp: Any = namespaces[type(x.array)]
+        x = x + Tensor(zero_in_all_cases(xp, x.array.dtype, x.array.device))
+    elif history(x) is not None:
         return ag.copy(x)
-    return x._alias().requires_grad_()
+    return x if history(x) is not None else x._alias().requires_grad_()
 
 
 def without_history(x: Any) -> Any:
+    """The same values as constants, tangents included."""
     if isinstance(x, Dual):
         return Dual(without_history(x.primal), without_history(x.tangent), x.level)
     return x.detach() if isinstance(x, Tensor) else x
 
 
 def innermost(x: Tensor) -> Tensor:
+    """A tensor without any of its tangents."""
     while isinstance(x, Dual):
         x = x.primal
     return x
 
 
 def as_float(name: str, x: Any) -> Tensor:
+    """An argument as a tensor; refuses what has no derivative."""
     if not (isinstance(x, Tensor) or is_array(x) or is_number(x)):
         raise DtypeError(f"{name} takes tensors, arrays and numbers (in containers, too), got {type(x).__name__}")
     tensor = ag.asarray(x)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import arraygrad as ag
+from arraygrad import batching
 from arraygrad.backends import Array, namespaces
-from arraygrad.batching import Batched, batched_type
+from arraygrad.batch_namespace import BatchedBackend
+from arraygrad.batching import Batched, active, batched_type
 from arraygrad.errors import ShapeError, format_shape
 from arraygrad.forward import Dual, new_level, primal_of, tangent_of
 from arraygrad.op import linear
@@ -17,19 +20,22 @@ from arraygrad.tensor import ArrayLike, Tensor
 from arraygrad.transforms import Argnums, Function, Tape, as_float, innermost, numbers_of
 from arraygrad.tree import leaves, leaves_like, rebuild, tree_map
 
+batching.make_backend = BatchedBackend
 _depth: ContextVar[int] = ContextVar("arraygrad_batch_depth", default=0)
 
 
-class _batch_level:  # noqa: N801  used like a function
-    """The level of a batch for the time that it exists."""
-
-    def __enter__(self) -> int:
-        self._before = _depth.get()
-        _depth.set(self._before + 1)
-        return self._before + 1
-
-    def __exit__(self, *exception: object) -> None:
-        _depth.set(self._before)
+@contextmanager
+def _batch_level(cases: int | None = None) -> Iterator[int]:
+    """The level of a batch for the time that it exists; `cases` says that it is one of forward."""
+    depth, batches = _depth.get(), active.get()
+    level = depth + 1
+    _depth.set(level)
+    active.set((*batches, (level, cases)) if cases is not None else batches)
+    try:
+        yield level
+    finally:
+        _depth.set(depth)
+        active.set(batches)
 
 
 def _hide(xp: Any, x: Array, level: int, axis: int, is_forward: bool) -> Array:
@@ -78,8 +84,8 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
     """Return the function that runs `f` on all cases at once: one run on arrays with one more axis.
 
     `f` is written for one case, in functions of arraygrad or of the standard; it may take and return nested containers.
-    Functions without a rule for many cases run case by case. Gradients pass through; the gradient of what `f` closes over,
-    or of an argument that is the same for all cases, is the sum over them.
+    Functions without a rule for many cases run case by case. Gradients pass through; the gradient of what `f` closes
+    over, or of an argument that is the same for all cases, is the sum over them.
 
     Args:
         in_axes: the axis of each positional argument that counts the cases, None for one that is the same in
@@ -104,7 +110,7 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
         axes = [_axes_like(arg, axis) for arg, axis in zip(args, given, strict=True)]
         pairs = [pair for arg, axis in zip(args, axes, strict=True) for pair in zip(leaves(arg), axis, strict=True)]
         cases = _cases([(ag.asarray(x), axis) for x, axis in pairs if axis is not None])
-        with _batch_level() as level:
+        with _batch_level(cases) as level:
 
             def batch(x: Any, axis: int | None) -> Any:
                 if axis is None:
@@ -233,8 +239,7 @@ def _rows_of(tape: Tape) -> Any:
     rows = []
     for number, y in enumerate(leaves(tape.out)):
         with _batch_level() as level:
-            cotangents = [_unit(y, level) if k == number else None for k, _ in enumerate(leaves(tape.out))]
-            grads = tape.pull_rows(number, cotangents[number], retain_graph=True)
+            grads = tape.pull_rows(number, _unit(y, level), retain_graph=True)
             rows.append(
                 [
                     ag.reshape(_show_axis(g, level, 0, y.size, False), (*y.shape, *x.shape))
@@ -266,3 +271,21 @@ def _by_columns(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, 
             out = rebuild(out, values)
             aux = tree_map(lambda y: primal_of(y, level), aux)  # noqa: B023
     return out, [list(row) for row in zip(*columns, strict=True)], aux
+
+
+def batched_gradients(
+    roots: Sequence[Tensor], tensors: Sequence[Tensor], cotangents: Sequence[Any], **options: Any
+) -> tuple[Tensor | None, ...]:
+    """`gradients` for cotangents with a leading axis of cases."""
+    given = [ag.asarray(g) for g in cotangents]
+    for root, g in zip(roots, given, strict=True):
+        if tuple(g.shape[1:]) != tuple(root.shape) or not g.ndim:
+            raise ShapeError(
+                f"gradients: a batch of cotangents for an output of shape {format_shape(root.shape)} has shape "
+                f"{format_shape((len(g), *root.shape)) if g.ndim else '[batch, ...]'}, got {format_shape(g.shape)}"
+            )
+    cases = _cases([(g, 0) for g in given])
+    with _batch_level() as level:
+        hidden = [_hide_axis(g, level, 0, cases, False) for g in given]
+        grads = ag.gradients(roots, tensors, hidden, **options)
+        return tuple(None if g is None else _show_axis(g, level, 0, cases, False) for g in grads)

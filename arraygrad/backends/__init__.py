@@ -357,7 +357,7 @@ def set_default_device(device: str | None) -> None:
 
 
 #: Set by batching.py, whose arrays are the only ones of one device that differ in type.
-common_batch: Callable[[Sequence[Array]], Backend]
+common_batch: Any = None
 
 
 def common_backend(name: str, arrays: Sequence[Array]) -> Backend:
@@ -368,7 +368,8 @@ def common_backend(name: str, arrays: Sequence[Array]) -> Backend:
         if type(array) is not backend.array_type or several_devices:
             check_devices(name, arrays[0], array)
             mixed = mixed or type(array) is not backend.array_type
-    return common_batch(arrays) if mixed else backend
+    result: Backend = common_batch(arrays) if mixed else backend
+    return result
 
 
 def check_devices(name: str, x1: Array, x2: Array) -> None:
