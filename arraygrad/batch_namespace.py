@@ -58,7 +58,7 @@ class BatchedBackend(Backend):
     # ---- What the raw arrays say
 
     def device(self, array: Any) -> str:
-        return self.raw.device(array.value)
+        return self.raw.device(array.value) if isinstance(array, self.array_type) else self.raw.device(array)
 
     def device_name(self, device: str) -> str:
         return self.raw.device_name(device)
