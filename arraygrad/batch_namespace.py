@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from arraygrad.backends import Array, Backend, full_index, is_array, is_basic, namespaces
+from arraygrad.batch_submodules import BatchedFft, BatchedLinalg, BatchedSpecial
 from arraygrad.batching import Batched
 from arraygrad.errors import GraphError
 
@@ -31,9 +32,6 @@ ALONG: dict[str, tuple[Any, Any]] = {
     "matrix_transpose": (..., _EACH),
     "astype": (..., _EACH),
 }
-MATRICES = frozenset(
-    "cholesky det eig eigh eigvals eigvalsh inv matrix_power matrix_rank pinv qr slogdet svd svdvals".split()
-)
 LIKE = frozenset("zeros_like ones_like full_like empty_like".split())
 FACTS = frozenset("can_cast finfo iinfo isdtype result_type".split())
 CREATE = frozenset("arange asarray empty eye from_dlpack full linspace ones zeros".split())
@@ -50,7 +48,7 @@ class BatchedBackend(Backend):
         self.raw, self.level, self.is_forward = raw, level, is_forward
         self.complex_dtypes = raw.complex_dtypes
         self.array_type: Any = type("Batched", (Batched,), {"__slots__": (), "level": level, "is_forward": is_forward})
-        self.linalg, self.fft = _Linalg(self), _Fft(self)
+        self.linalg, self.fft = BatchedLinalg(self), BatchedFft(self)
 
     def namespace(self) -> Any:
         return self.raw
@@ -124,7 +122,7 @@ class BatchedBackend(Backend):
             raise AttributeError(name)
         function = getattr(self.raw, name)
         if name in ELEMENTWISE:
-            made = self._elementwise(function)
+            made = self.elementwise(function)
         elif name in ALONG:
             made = self._along(function, *ALONG[name])
         elif name in LIKE:
@@ -132,7 +130,7 @@ class BatchedBackend(Backend):
         elif name in CREATE:
             made = self._creation(function)
         elif callable(function) and not isinstance(function, type) and name not in FACTS:
-            made = self._each(function)
+            made = self.each(function)
         else:
             made = function
         setattr(self, name, made)
@@ -154,7 +152,7 @@ class BatchedBackend(Backend):
         shape = tuple(value.shape)
         return self.raw.reshape(value, (shape[0], *(1,) * missing, *shape[1:])) if missing else value
 
-    def _elementwise(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def elementwise(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             named = list(kwargs)
             batch, values = self.aligned([*args, *kwargs.values()])
@@ -164,7 +162,7 @@ class BatchedBackend(Backend):
         return call
 
     def _along(self, function: Callable[..., Any], default: Any, none: str) -> Callable[..., Any]:
-        each = self._each(function)
+        each = self.each(function)
 
         def call(x: Any, *args: Any, **kwargs: Any) -> Any:
             if default is ...:
@@ -195,7 +193,7 @@ class BatchedBackend(Backend):
 
         return call
 
-    def _each(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def each(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Case by case."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -296,7 +294,7 @@ class BatchedBackend(Backend):
     def getitem(self, x: Any, index: Any, /) -> Any:
         items = self._index(index)
         if items is None or not isinstance(x, self.array_type):
-            return self._each(self.raw.getitem)(x, index)
+            return self.each(self.raw.getitem)(x, index)
         if is_basic(items):
             return x.like(self.raw.getitem(x.value, (slice(None), *items)))
         return x.like(self.raw.moveaxis(self.raw.getitem(self._last(x.value), _before_last(items)), -1, 0))
@@ -325,7 +323,7 @@ class BatchedBackend(Backend):
     def scatter(self, g: Any, index: Any, shape: tuple[int, ...], /) -> Any:
         items = self._index(index)
         if items is None:
-            return self._each(lambda g, index: self.raw.scatter(g, index, shape))(g, index)
+            return self.each(lambda g, index: self.raw.scatter(g, index, shape))(g, index)
         cases = g.value.shape[0]
         if is_basic(items):
             return g.like(self.raw.scatter(g.value, (slice(None), *items), (cases, *shape)))
@@ -347,7 +345,7 @@ class BatchedBackend(Backend):
 
     @property
     def special(self) -> Any:
-        return _Special(self)
+        return BatchedSpecial(self)
 
 
 def _before_last(items: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -372,75 +370,3 @@ def _case(array_type: type, value: Any, i: int) -> Any:
     if isinstance(value, dict):
         return {key: _case(array_type, item, i) for key, item in value.items()}
     return value
-
-
-class _Linalg:
-    """`xp.linalg` of batched arrays."""
-
-    def __init__(self, xp: BatchedBackend) -> None:
-        self._xp = xp
-
-    def __getattr__(self, name: str) -> Any:
-        xp = self._xp
-        if name in ("matmul", "vecdot", "matrix_transpose", "diagonal"):
-            return getattr(xp, name)
-        function = getattr(xp.raw.linalg, name)
-        if name in MATRICES:
-
-            def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-                result = function(x.value, *args, **kwargs)
-                if isinstance(result, tuple):
-                    return type(result)(*map(x.like, result))
-                return x.like(xp.raw.lift(result))
-
-            return call
-        return xp._each(function)
-
-    def solve(self, x1: Any, x2: Any, /) -> Any:
-        """Vectors become columns meanwhile."""
-        xp, is_vector = self._xp, len(x2.shape) == 1
-        x2 = xp.expand_dims(xp.same(x2), axis=-1) if is_vector else xp.same(x2)
-        batch, (a, b) = xp.aligned([xp.same(x1), x2])
-        shape = tuple(max(m, n) for m, n in zip(a.shape[:-2], b.shape[:-2], strict=True))
-        b = xp.raw.broadcast_to(b, (*shape, *b.shape[-2:]))
-        result = batch.like(xp.raw.linalg.solve(xp.raw.broadcast_to(a, (*shape, *a.shape[-2:])), b))
-        return xp.squeeze(result, axis=-1) if is_vector else result
-
-    def vector_norm(self, x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:  # noqa: A002
-        """Along axes of one case."""
-        axes = self._xp.axes(x, axis)
-        return x.like(self._xp.raw.linalg.vector_norm(x.value, axis=axes, keepdims=keepdims, ord=ord))
-
-
-class _Fft:
-    """`xp.fft` of batched arrays."""
-
-    def __init__(self, xp: BatchedBackend) -> None:
-        self._xp = xp
-
-    def __getattr__(self, name: str) -> Any:
-        xp = self._xp
-        function = getattr(xp.raw.fft, name)
-        if name in ("fftfreq", "rfftfreq"):
-            return lambda *args, **kwargs: xp.same(function(*args, **kwargs))
-        plural = name.endswith("n") or "shift" in name
-
-        def call(x: Any, **kwargs: Any) -> Any:
-            if plural:
-                axes = kwargs.pop("axes", None)
-                if axes is None and kwargs.get("s") is not None:
-                    axes = tuple(range(-len(kwargs["s"]), 0))
-                return x.like(function(x.value, axes=xp.axes(x, axes), **kwargs))
-            return x.like(function(x.value, axis=xp.axes(x, kwargs.pop("axis", -1)), **kwargs))
-
-        return call
-
-
-class _Special:
-    """`xp.special` of batched arrays: all elementwise."""
-
-    def __init__(self, xp: BatchedBackend) -> None:
-        self._xp = xp
-
-    def __getattr__(self, name: str) -> Any:
-        return self._xp._elementwise(getattr(self._xp.raw.special, name))

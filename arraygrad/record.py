@@ -26,6 +26,7 @@ from arraygrad.backends import (
 from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape, user_location
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode, output_node
+from arraygrad.saving import saver
 from arraygrad.storage import box_of
 from arraygrad.tensor import Tensor
 from arraygrad.views import history, link
@@ -46,7 +47,7 @@ _new_node = FunctionNode.__new__
 
 def unary(op: Op) -> Callable[..., Tensor]:
     """The caller of an operation on one array and nothing else."""
-    forward, save = op.forward, _saver(op)
+    forward, save = op.forward, saver(op)
     is_constant = op.kind == "constant"
     names = () if is_constant else op.rules[op.inputs[0]].names
     saves_input, saves_output, saves_nothing = names == op.inputs, names == ("out",), not names
@@ -100,7 +101,7 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
 
     As an operator's method it leaves operands of unknown types to their own reflected methods.
     """
-    forward, save = op.forward, _saver(op)
+    forward, save = op.forward, saver(op)
     name1, name2 = op.inputs
     names1, names2 = [op.rules[name].names if name in op.rules else () for name in op.inputs]
     saves_other = names1 == (name2,) and names2 == (name1,)
@@ -179,7 +180,7 @@ _MISSING = object()
 
 def generic(op: Op) -> Callable[..., Tensor]:
     """The caller of any operation. Arguments and what becomes of them are lists in the order of parameters."""
-    forward, save, is_view, takes_sequence = op.forward, _saver(op), op.is_view, op.takes_sequence
+    forward, save, is_view, takes_sequence = op.forward, saver(op), op.is_view, op.takes_sequence
     parameters = list(op.signature.parameters.values())
     at = {p.name: i for i, p in enumerate(parameters)}
     defaults = [_MISSING if p.default is p.empty else p.default for p in parameters]
@@ -305,50 +306,13 @@ def _wrap_several(
         node.op, node.edges = op, edges
         node.shape, node.dtype = arrays[0].shape, arrays[0].dtype
         node.extras = None if forward_check is None else {"site": user_location()}
-        node.saved = _saver(op)(edges, values, out)
+        node.saved = saver(op)(edges, values, out)
         for position, tensor in enumerate(out):
             if _is_floating(tensor.array):
                 tensor._node = output_node(node, position, tensor.array)
         references = [tensor._node and weakref.ref(tensor._node) for tensor in out]
         node.extras = (node.extras or {}) | {"outputs": references}
     return out
-
-
-def _saver(op: Op) -> Callable[[Sequence[Any], Sequence[Any], Any], tuple[Any, ...]]:
-    """Make the function that collects what the rules of the inputs that require grad ask for."""
-    plan = [(i, _box_maker(op, name)) for i, rule in enumerate(op.rules.values()) for name in rule.names]
-    if len(op.rules) == 1:
-        makers = [make for _, make in plan]
-        return lambda edges, values, out: tuple([make(values, out) for make in makers])
-    return lambda edges, values, out: tuple([None if edges[i] is None else make(values, out) for i, make in plan])
-
-
-def _box_maker(op: Op, name: str) -> Callable[[Sequence[Any], Any], Any]:
-    """Make the function that makes the box of one name: a list for what can be written to, else a tuple."""
-    if name == "out":
-        return lambda values, out: box_of(out)
-    if op.outputs is not None and name in op.outputs._fields:
-        k = op.outputs._fields.index(name)
-        return lambda values, out: box_of(out[k])
-    names = list(op.signature.parameters)
-    if name in op.inputs:
-        i = names.index(name)
-        return lambda values, out: box_of(values[i]) if type(values[i]) is Tensor else (values[i],)
-    if name in names:
-        i = names.index(name)
-        return lambda values, out: (values[i],)
-    source, _, fact = name.rpartition("_")
-    i = names.index(source)
-    if op.takes_sequence:
-        return lambda values, out: (tuple([_fact(value, fact) for value in values[i]]),)
-    return lambda values, out: (_fact(values[i], fact),)
-
-
-def _fact(value: Any, fact: str) -> Any:
-    array = value.array if type(value) is Tensor else value
-    if fact == "device":
-        return namespaces[type(array)].device(array)
-    return getattr(array, fact, () if fact == "shape" else None)  # a number has neither
 
 
 def _in_scope(xp: Backend, array: Array, forward: Callable[..., Array], *args: Any, **kwargs: Any) -> Array:

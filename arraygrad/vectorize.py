@@ -26,24 +26,34 @@ _depth: ContextVar[int] = ContextVar("arraygrad_batch_depth", default=0)
 
 @contextmanager
 def _batch_level(cases: int | None = None) -> Iterator[int]:
-    """The level of a batch for the time that it exists; `cases` says that it is one of forward."""
+    """The level of a batch for the time that it exists; `cases` says that it is one of forward.
+
+    Batches of backward stand above all of forward, whose graph they run through, maybe after those have ended.
+    """
     depth, batches = _depth.get(), active.get()
     level = depth + 1
     _depth.set(level)
     active.set((*batches, (level, cases)) if cases is not None else batches)
     try:
-        yield level
+        yield level if cases is not None else _BACKWARD + level
     finally:
         _depth.set(depth)
         active.set(batches)
 
 
+_BACKWARD = 1_000_000
+
+
 def _hide(xp: Any, x: Array, level: int, axis: int, is_forward: bool) -> Array:
+    if isinstance(x, Batched) and x.level > level:
+        return x.like(_hide(namespaces[type(x.value)], x.value, level, axis + 1, is_forward))
     value = xp.moveaxis(x, axis, 0) if axis else x
     return batched_type(type(value), level, is_forward)(value)
 
 
 def _show(xp: Any, x: Array, level: int, axis: int, cases: int) -> Array:
+    if isinstance(x, Batched) and x.level > level:
+        return x.like(_show(namespaces[type(x.value)], x.value, level, axis + 1, cases))
     if not isinstance(x, Batched) or x.level != level:
         value = xp.broadcast_to(x, (cases, *x.shape))
     else:
