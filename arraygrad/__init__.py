@@ -11,6 +11,7 @@ w.grad
 from arraygrad.tensor import Tensor  # isort: skip  first: its end imports the operations
 from arraygrad.autograd import gradients
 from arraygrad.backends import get_default_device, set_default_device
+from arraygrad.devices import MemoryInfo, device_count, memory_info, synchronize
 from arraygrad.debug import detect_anomaly, graph_dot, set_anomaly_detection, set_backward_trace
 from arraygrad.dtypes import (
     bool,
@@ -42,7 +43,14 @@ from arraygrad.errors import (
 )
 from arraygrad.gradcheck import GradcheckResult, gradcheck, gradgradcheck
 from arraygrad.storage import allow_mutation_on_saved_tensors
-from arraygrad.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from arraygrad.modes import (
+    are_values_checked,
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_value_checks,
+)
 from arraygrad.ops.creation import (
     arange,
     asarray,
@@ -169,7 +177,17 @@ from arraygrad.ops.numeric import convolve, diag, gradient, interp, kron, logcum
 from arraygrad.ops.samples import corrcoef, cov, digitize, histogram, median, nanmax, nanmean, nanmin, nansum, quantile
 from arraygrad.ops.nn import cross_entropy, gelu, log_softmax, logsumexp, relu, rsqrt, sigmoid, softmax, standardize
 
-from arraygrad import fft, linalg, random, recording, special  # isort: skip
+from arraygrad import fft, linalg, random, special  # isort: skip
+from arraygrad.transforms import (  # isort: skip  they need the above
+    elementwise_grad,
+    grad,
+    hvp,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from arraygrad.vectorize import hessian, jacobian, vmap  # isort: skip  as above
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"
@@ -184,6 +202,7 @@ __all__ = [
     "GraphError",
     "IndexingError",
     "InplaceError",
+    "MemoryInfo",
     "ShapeError",
     "Tensor",
     "VersionError",
@@ -198,6 +217,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "any",
     "arange",
+    "are_values_checked",
     "argmax",
     "argmin",
     "argsort",
@@ -237,12 +257,14 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "detect_anomaly",
+    "device_count",
     "diag",
     "diff",
     "digitize",
     "divide",
     "e",
     "einsum",
+    "elementwise_grad",
     "empty",
     "empty_like",
     "enable_grad",
@@ -264,14 +286,17 @@ __all__ = [
     "full_like",
     "gelu",
     "get_default_device",
+    "grad",
     "gradcheck",
     "gradgradcheck",
-    "gradients",
     "gradient",
+    "gradients",
     "graph_dot",
     "greater",
     "greater_equal",
+    "hessian",
     "histogram",
+    "hvp",
     "hypot",
     "iinfo",
     "imag",
@@ -287,10 +312,13 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "jacobian",
+    "jvp",
     "kron",
     "less",
     "less_equal",
     "linalg",
+    "linearize",
     "linspace",
     "log",
     "log10",
@@ -311,6 +339,7 @@ __all__ = [
     "maximum",
     "mean",
     "median",
+    "memory_info",
     "meshgrid",
     "min",
     "minimum",
@@ -353,6 +382,7 @@ __all__ = [
     "set_backward_trace",
     "set_default_device",
     "set_grad_enabled",
+    "set_value_checks",
     "sigmoid",
     "sign",
     "signbit",
@@ -371,6 +401,7 @@ __all__ = [
     "subtract",
     "sum",
     "sum_to_shape",
+    "synchronize",
     "take",
     "take_along_axis",
     "tan",
@@ -393,9 +424,12 @@ __all__ = [
     "unique_values",
     "unstack",
     "unwrap",
+    "value_and_grad",
     "var",
     "vecdot",
     "vector_norm",
+    "vjp",
+    "vmap",
     "where",
     "zeros",
     "zeros_like",

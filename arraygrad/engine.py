@@ -199,12 +199,14 @@ def _run_nodes(
     array_type: Any = None
     dtype: Any = None
     is_complex_node = has_written = False
+    lifting: Any = None
     xp: Backend = NUMPY
     while ready:
         node, g = ready.pop()
         if g is not None and (type(g) is not array_type or several_devices):
             array = next(part for part in g if part is not None) if type(g) is list else g
             array_type, xp = type(array), recording or namespaces[type(array)]
+            lifting = recording or (xp if xp.is_batched else None)
             scope.close()
             scope.enter_context(xp.scope(xp.device(array)))
             del array  # or it would count as an owner of what a leaf receives
@@ -240,8 +242,8 @@ def _run_nodes(
             if node.dtype is not dtype:
                 dtype = node.dtype
                 is_complex_node = dtype in xp.complex_dtypes
-            if recording is not None:
-                saved = recording.lifted(node)
+            if lifting is not None:
+                saved = lifting.lifted(node)
             if is_complex_node and node.op.is_holomorphic:
                 grads = _run_conjugated(xp, node, g, saved, edges)
             else:
@@ -258,7 +260,7 @@ def _run_nodes(
             buffer = shared.get(edge)
             if type(grad) is not array_type:  # a part, a NumPy scalar, another device, nothing
                 grad = _lift(xp, node, edge, grad, grads, buffer)
-            elif grad.dtype is not edge.dtype or grad.shape != edge.shape:
+            elif grad.dtype is not edge.dtype or grad.shape != edge.shape or lifting is not None:
                 grad = fit(xp, node, _position(grads, grad), grad, edge.shape, edge.dtype)
             if buffer is None:
                 ready.append((edge, grad))
@@ -288,6 +290,16 @@ def _run_conjugated(xp: Backend, node: FunctionNode, g: Array, saved: Any, edges
         return Part(grad.index, xp.conj(grad.g), grad.functions) if type(grad) is Part else xp.conj(grad)
 
     return [conjugate(grad) for grad in node.op.run(xp, xp.conj(g), saved, edges)]
+
+
+def apply_rules(xp: Any, node: FunctionNode, g: Any, saved: Any, edges: Sequence[Any]) -> list[Any]:
+    """Run the rules of one node: the gradient of each edge, or of what has its shape and data type."""
+    is_conjugated = node.dtype in xp.complex_dtypes and node.op.is_holomorphic
+    grads = _run_conjugated(xp, node, g, saved, edges) if is_conjugated else node.op.run(xp, g, saved, edges)
+    return [
+        None if edge is None else _lift(xp, node, edge, grad, grads, None)
+        for edge, grad in zip(edges, grads, strict=True)
+    ]
 
 
 def _position(grads: Sequence[Any], grad: Any) -> int:
@@ -353,8 +365,11 @@ def add_to_grad(tensor: Tensor, grad: Any) -> None:
             tensor._grad = grad if stored is None else stored + grad
     elif stored is None:
         tensor._grad = tensor._like(grad)
-    elif history(stored) is None and namespaces[type(grad)].is_writable(stored.array):
-        stored.array += grad
-        mark_written(stored)
     else:
-        tensor._grad = tensor._like(stored.array + grad)
+        xp = namespaces[type(grad)]
+        with xp.scope(xp.device(grad)):
+            if history(stored) is None and xp.is_writable(stored.array):
+                stored.array += grad
+                mark_written(stored)
+            else:
+                tensor._grad = tensor._like(stored.array + grad)

@@ -21,25 +21,34 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import arraygrad as ag
-from arraygrad import record
+from arraygrad import inplace, record
 from arraygrad.backends import is_array, is_complex, is_number
 from arraygrad.engine import apply_rules
-from arraygrad.modes import enable_grad
+from arraygrad.errors import InplaceError
+from arraygrad.modes import enable_grad, grad_enabled
+from arraygrad.node import FunctionNode
 from arraygrad.op import Op
 from arraygrad.recording import RECORDING
 from arraygrad.tensor import Tensor
+from arraygrad.tree import leaves, rebuild
 
 new_level = itertools.count(1).__next__
 
 
 class Dual(Tensor):
-    """A tensor and its derivative along one direction."""
+    """A tensor and its derivative along one direction. (Without slots, so that a plain tensor may become one.)"""
 
-    __slots__ = ("level", "primal", "tangent")
+    __slots__ = ()
 
     def __init__(self, primal: Tensor, tangent: Tensor, level: int) -> None:
         super().__init__(primal.array)
-        self.primal, self.tangent, self.level = primal, tangent, level
+        self._box = [primal, tangent, level]
+
+    primal = property(lambda self: self._box[0])
+    tangent = property(lambda self: self._box[1])
+    level = property(lambda self: self._box[2])
+    #: So that what would lose the tangent, such as a conversion to NumPy, is refused.
+    requires_grad = property(lambda self: True)
 
 
 def level_of(value: Any) -> int:
@@ -53,13 +62,9 @@ def level_of(value: Any) -> int:
 
 def primal_of(value: Any, level: int) -> Any:
     """An argument without the tangents of one level."""
-    if isinstance(value, Dual):
-        return value.primal if value.level == level else value
     if isinstance(value, list | tuple):
-        return type(value)(*[primal_of(item, level) for item in value]) if hasattr(value, "_fields") else type(value)(
-            [primal_of(item, level) for item in value]
-        )
-    return value
+        return rebuild(value, [primal_of(item, level) for item in leaves(value)])
+    return value.primal if isinstance(value, Dual) and value.level == level else value
 
 
 def tangent_of(value: Any, level: int) -> Tensor | None:
@@ -82,8 +87,7 @@ def call(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         return out
     if op.outputs is None and out.dtype.kind not in "fc":
         return out
-    with enable_grad() if record.grad_enabled() else ag.no_grad():
-        return _JVP[_kind(op, primals, tangents, out)](op, function, bound, primals, tangents, out, level)
+    return _JVP[_kind(op, primals, tangents, out)](op, function, bound, primals, tangents, out, level)
 
 
 def _tangents(value: Any, level: int) -> Any:
@@ -102,7 +106,7 @@ def _kind(op: Op, primals: dict[str, Any], tangents: dict[str, Any], out: Any) -
 
 
 def _by_rules(op: Op, function: Any, bound: Any, primals: Any, tangents: Any, out: Tensor, level: int) -> Tensor:
-    total = None
+    total: Any = None
     for name, tangent in tangents.items():
         rule = op.rules[name]
         if tangent.dtype != out.dtype:
@@ -110,13 +114,13 @@ def _by_rules(op: Op, function: Any, bound: Any, primals: Any, tangents: Any, ou
         saved = [_saved(op, wanted, primals, out) for wanted in rule.names]
         part = rule.function(tangent, RECORDING, *saved) if rule.wants_xp else rule.function(tangent, *saved)
         total = part if total is None else total + part
-    if total.shape != out.shape:
-        total = ag.broadcast_to(total, out.shape)
+    if total.shape != out.shape or any(total is tangent for tangent in tangents.values()):
+        total = ag.copy(ag.broadcast_to(total, out.shape))  # the result, and its tangent, may be written to
     return Dual(out, total if total.dtype == out.dtype else ag.astype(total, out.dtype), level)
 
 
 def _by_forward(op: Op, function: Any, bound: Any, primals: Any, tangents: Any, out: Tensor, level: int) -> Tensor:
-    total = None
+    total: Any = None
     for name, tangent in tangents.items():
         if isinstance(tangent, list):  # one sequence, in all of whose items the operation is linear
             pairs = zip(primals[name], tangent, strict=True)
@@ -124,7 +128,6 @@ def _by_forward(op: Op, function: Any, bound: Any, primals: Any, tangents: Any, 
         bound.arguments.update(primals | {name: tangent})
         part = function(*bound.args, **bound.kwargs)
         total = part if total is None else total + part
-    assert total is not None
     return Dual(out, total if total.dtype == out.dtype else ag.astype(total, out.dtype), level)
 
 
@@ -139,14 +142,19 @@ def _by_transpose(op: Op, function: Any, bound: Any, primals: Any, tangents: Any
             for name, rule in op.rules.items()
             for wanted in rule.names
         ]
-        inputs = [value if name in tangents else None for name, value in primals.items() if name in op.rules]
-        inputs = list(inputs[0]) if op.takes_sequence else inputs
-        grads = apply_rules(op, zeros[0] if op.outputs is None else zeros, saved, inputs, outputs[0])
+        wanted = [primals[name] if name in tangents else None for name in op.rules]
+        inputs: list[Any] = list(primals[op.inputs[0]]) if op.takes_sequence else wanted
+        node = FunctionNode()
+        node.op, node.shape, node.dtype = op, outputs[0].shape, outputs[0].dtype
+        grads = apply_rules(RECORDING, node, zeros[0] if op.outputs is None else zeros, saved, inputs)
         parts = tangents[op.inputs[0]] if op.takes_sequence else [tangents.get(name) for name in op.rules]
         pairs = [(g, t) for g, t in zip(grads, parts, strict=True) if g is not None and t is not None]
         results = transposed([g for g, _ in pairs], [zero for zero in zeros if zero is not None], [t for _, t in pairs])
-    stream = iter(results)
-    duals = [output if zero is None else _dual(output, next(stream), level) for output, zero in zip(outputs, zeros, strict=True)]
+    stream = iter(results if grad_enabled() else [result if result is None else result.detach() for result in results])
+    duals = [
+        output if zero is None else _dual(output, next(stream), level)
+        for output, zero in zip(outputs, zeros, strict=True)
+    ]
     return duals[0] if op.outputs is None else op.outputs(*duals)
 
 
@@ -182,6 +190,30 @@ def transposed(outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: 
     ]
 
 
+def write(
+    repeat: Callable[..., Any], target: Tensor, source: Any, name: str, write: Any, index: Any, op: Any, replaces: bool
+) -> Tensor:
+    """Write in place where the target or the source has a tangent: both parts of the target are written."""
+    level = max(level_of(target), level_of(source))
+    if not isinstance(target, Dual) or target.level != level:
+        if target._storage is not None:
+            raise InplaceError(
+                f"{name}: in forward mode a value with a tangent cannot be written into a tensor without one that has "
+                "views or has been saved; make the tensor anew, or write to a copy of it"
+            )
+        primal = Tensor.__new__(type(target))
+        for slot in ("array", "_node", "_grad", "_box", "_storage", "_view"):
+            setattr(primal, slot, getattr(target, slot))
+        target.__class__ = Dual
+        target._node, target._box = None, [primal, ag.zeros_like(primal.detach()), level]
+    assert isinstance(target, Dual)
+    repeat(target.primal, primal_of(source, level), name, write, index, op)
+    tangent = tangent_of(source, level)
+    if tangent is not None or replaces:
+        repeat(target.tangent, 0.0 if tangent is None else tangent, name, write, index, op)
+    return target
+
+
 _JVP: dict[str, Callable[..., Any]] = {
     "elementwise": _by_rules,
     "linear": _by_forward,
@@ -213,3 +245,4 @@ def _fact(value: Any, fact: str) -> Any:
 
 
 record.dual_call = call
+inplace.dual_write = write

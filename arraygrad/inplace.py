@@ -31,13 +31,16 @@ from arraygrad.errors import (
     format_shape,
     user_location,
 )
-from arraygrad.modes import grad_enabled
+from arraygrad.modes import are_values_checked, grad_enabled
 from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
 from arraygrad.op import OPS
 from arraygrad.ops.indexing import along_axis, raw_index, whole_axis
 from arraygrad.storage import keep_saved, keeps_saved, mark_written
 from arraygrad.tensor import ArrayLike, Tensor
 from arraygrad.views import View, history, keep_retained, rebase
+
+#: Set by forward.py: writes where the target or the source has a tangent.
+dual_write: Any = None
 
 
 class _Write:
@@ -82,6 +85,10 @@ _WRITE: Any = _Write()
 _ADD_AT: Any = _AddAt()
 
 
+def _has_tangent(target: Tensor, source: Any) -> bool:
+    return type(target) is not Tensor or (isinstance(source, Tensor) and type(source) is not Tensor)
+
+
 def _is_recorded(target: Tensor, source: Any, name: str) -> bool:
     """Whether a write is to carry history; refuses one that would lose some."""
     if not grad_enabled():
@@ -112,6 +119,8 @@ def _write(
     op: Any = _WRITE,
 ) -> Tensor:
     """Check, write, count and record: `write(xp, array, value)` writes."""
+    if _has_tangent(target, source):
+        return dual_write(_write, target, source, name, write, index, op, replaces=op is _WRITE)
     is_recorded = _is_recorded(target, source, name)
     array = target.array
     xp = namespaces[type(array)]
@@ -161,7 +170,7 @@ def _value(xp: Backend, array: Array, source: Any, name: str) -> Any:
         value = source.item() if hasattr(source, "item") else source
         kind = NUMPY.dtype(type(value)).kind
     else:
-        value = source.array if type(source) is Tensor else source
+        value = source.array if isinstance(source, Tensor) else source
         if not is_array(value):
             if not isinstance(value, list | tuple):
                 raise DtypeError(f"{name} takes a tensor, an array or a number, got {type(value).__name__}")
@@ -189,7 +198,7 @@ def _arithmetic(name: str, function: Callable[[Any, Any], Any], write: Callable[
         write(array, value)
 
     def method(self: Tensor, other: ArrayLike) -> Tensor:
-        if not _is_recorded(self, other, name):
+        if not _has_tangent(self, other) and not _is_recorded(self, other, name):
             return _write(self, other, name, checked_write)
         return _write_result(self, other, name, function)
 
@@ -199,7 +208,7 @@ def _arithmetic(name: str, function: Callable[[Any, Any], Any], write: Callable[
 def _write_result(target: Tensor, source: Any, name: str, function: Callable[[Any, Any], Any]) -> Tensor:
     """Write in place what an operation on the target and the source returns, with its history."""
     value = _value(namespaces[type(target.array)], target.array, source, name)
-    result = function(target, source if type(source) is Tensor else value)
+    result = function(target, source if isinstance(source, Tensor) else value)
     if result.shape != target.shape:
         raise ShapeError(
             f"{name}: a source of shape {format_shape(value.shape)} does not broadcast "
@@ -258,7 +267,7 @@ def zero_(self: Any) -> Tensor:
 
 def copy_(self: Any, source: ArrayLike) -> Tensor:
     """Copy values from a source of any data type and device."""
-    if is_array(source) or type(source) is Tensor:
+    if is_array(source) or isinstance(source, Tensor):
         _is_recorded(self, source, "copy_")  # refuses before anything is copied
         source = ops.astype(ops.to_device(source, self.device), self.dtype, copy=False)
     return _write(self, source, "copy_", _assign)
@@ -343,9 +352,10 @@ def _indices(target: Tensor, axis: int, indices: Any, name: str) -> Array:
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(f"{name}: axis {axis} is outside a tensor of shape {format_shape(array.shape)}")
     size = array.shape[axis]
-    if 0 not in raw.shape and (int(xp.min(raw)) < -size or int(xp.max(raw)) >= size):
-        raise IndexingError(f"{name}: an index is outside axis {axis} of size {size}")
-    return xp.copy(raw)
+    with xp.scope(target.device):
+        if are_values_checked() and 0 not in raw.shape and bool(xp.any((raw < -size) | (raw >= size))):
+            raise IndexingError(f"{name}: an index is outside axis {axis} of size {size}")
+        return xp.copy(raw)
 
 
 def _reworded(name: str, error: Exception) -> ArraygradError:

@@ -214,3 +214,33 @@ class set_grad_enabled(_GradMode):  # noqa: N801  as above
         if self._entered:  # a decorator sets the mode for its function alone
             _leave(*self._entered.pop())
         return super().__call__(function)
+
+
+_checks_values = True
+
+
+def are_values_checked() -> bool:
+    """Tell whether operations look at values to refuse wrong ones; see `set_value_checks`.
+
+    >>> import arraygrad as ag
+    >>> ag.are_values_checked()
+    True
+    """
+    return _checks_values
+
+
+def set_value_checks(flag: bool) -> None:
+    """Say whether operations look at values to refuse wrong ones, for which a GPU has to wait.
+
+    On every device: targets of `cross_entropy` that are no class. On CUDA, where CuPy does not look by
+    itself: indices outside their axis (without the check they wrap around) and singular matrices (whose
+    inverses are then wrong numbers). NumPy checks these two whatever the flag says.
+
+    Switch it off for speed in code that has run with it. It holds for all threads.
+
+    >>> import arraygrad as ag
+    >>> ag.set_value_checks(False)
+    >>> ag.set_value_checks(True)
+    """
+    global _checks_values
+    _checks_values = bool(flag)

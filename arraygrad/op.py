@@ -114,6 +114,7 @@ def general(
     is_holomorphic: bool = True,
     broadcasts: bool = False,
     outputs: Any = None,
+    **named: Callable[..., Any],
 ) -> Declare:
     """Declare an operation of no simpler kind.
 
@@ -123,7 +124,7 @@ def general(
     return _declare(
         "general",
         rules,
-        {},
+        named,
         is_view=is_view,
         is_holomorphic=is_holomorphic,
         broadcasts=broadcasts,

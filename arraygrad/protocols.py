@@ -78,7 +78,7 @@ class Protocols:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise GraphError("an export by DLPack would lose the history of a tensor that requires grad; detach() it")
-        return self.array.__dlpack__(**kwargs)
+        return namespaces[type(self.array)].to_dlpack(self.array, **kwargs)
 
     def __dlpack_device__(self) -> Any:
         return self.array.__dlpack_device__()

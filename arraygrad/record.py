@@ -8,7 +8,7 @@ above NumPy's own 0.4; through `generic` 5).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arraygrad.backends import (
@@ -26,6 +26,7 @@ from arraygrad.backends import (
 from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape, user_location
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode, output_node
+from arraygrad.saving import saver
 from arraygrad.storage import box_of
 from arraygrad.tensor import Tensor
 from arraygrad.views import history, link
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 #: Set by debug.set_anomaly_detection: sees the operands and the result of every operation.
 forward_check: Callable[[Op, Sequence[Any], Array], None] | None = None
 
+#: Set by forward.py: calls an operation on tensors with tangents, which are of a subclass of Tensor.
+dual_call: Any = None
+
 _NumpyScalar = NUMPY.generic
 _new_tensor = Tensor.__new__
 _new_node = FunctionNode.__new__
@@ -43,7 +47,7 @@ _new_node = FunctionNode.__new__
 
 def unary(op: Op) -> Callable[..., Tensor]:
     """The caller of an operation on one array and nothing else."""
-    forward, save = op.forward, _saver(op)
+    forward, save = op.forward, saver(op)
     is_constant = op.kind == "constant"
     names = () if is_constant else op.rules[op.inputs[0]].names
     saves_input, saves_output, saves_nothing = names == op.inputs, names == ("out",), not names
@@ -51,6 +55,8 @@ def unary(op: Op) -> Callable[..., Tensor]:
 
     def call(x: Any, /) -> Tensor:
         if type(x) is not Tensor:
+            if isinstance(x, Tensor):
+                return dual_call(op, call, (x,), {})
             x = _as_tensor(op, x)
         array = x.array
         xp = namespaces[type(array)]
@@ -95,7 +101,7 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
 
     As an operator's method it leaves operands of unknown types to their own reflected methods.
     """
-    forward, save = op.forward, _saver(op)
+    forward, save = op.forward, saver(op)
     name1, name2 = op.inputs
     names1, names2 = [op.rules[name].names if name in op.rules else () for name in op.inputs]
     saves_other = names1 == (name2,) and names2 == (name1,)
@@ -115,6 +121,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 xp = namespaces[type(array1)]
                 if (type(array2) is not type(array1) or several_devices) and type(array2) in namespaces:
                     xp = common_backend(op.name, (array1, array2))
+                    if xp.is_batched:
+                        array1, array2 = xp.same(array1), xp.same(array2)
             else:
                 array1 = _operand(op, x1)
                 if type(x2) is not Tensor and not is_array(array1):
@@ -122,7 +130,11 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 array2 = x2.array if type(x2) is Tensor else _operand(op, x2)
                 edge2 = history(x2) if type(x2) is Tensor else None
                 xp = common_backend(op.name, [a for a in (array1, array2) if is_array(a)])
+                if xp.is_batched:
+                    array1, array2 = [xp.same(a) if is_array(a) else a for a in (array1, array2)]
         except ForeignOperandError:
+            if _has_dual((x1, x2)):
+                return dual_call(op, call, (x1, x2), {})
             if as_operator:
                 return NotImplemented
             raise
@@ -168,7 +180,7 @@ _MISSING = object()
 
 def generic(op: Op) -> Callable[..., Tensor]:
     """The caller of any operation. Arguments and what becomes of them are lists in the order of parameters."""
-    forward, save, is_view, takes_sequence = op.forward, _saver(op), op.is_view, op.takes_sequence
+    forward, save, is_view, takes_sequence = op.forward, saver(op), op.is_view, op.takes_sequence
     parameters = list(op.signature.parameters.values())
     at = {p.name: i for i, p in enumerate(parameters)}
     defaults = [_MISSING if p.default is p.empty else p.default for p in parameters]
@@ -197,6 +209,14 @@ def generic(op: Op) -> Callable[..., Tensor]:
         raise AssertionError(f"{op.name}: {args} and {kwargs} fit {op.signature}, but were refused")
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
+        try:
+            return plain_call(*args, **kwargs)
+        except ForeignOperandError:
+            if _has_dual(args) or _has_dual(kwargs.values()):
+                return dual_call(op, call, args, kwargs)
+            raise
+
+    def plain_call(*args: Any, **kwargs: Any) -> Tensor:
         values = bind(args, kwargs)
         for i in statics_at:
             if isinstance(values[i], _NumpyScalar):  # an axis, or a number that must not change data types
@@ -204,7 +224,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
         raw = values.copy()
         operands: list[Any] = []
         if takes_sequence:
-            if type(values[0]) is not Tensor and not isinstance(values[0], list | tuple):
+            if not isinstance(values[0], list | tuple | Tensor):
                 raise DtypeError(f"{op.name} takes a sequence of arrays, got {type(values[0]).__name__}")
             values[0] = list(values[0])
             raw[0] = operands = [_operand(op, value) for value in values[0]]
@@ -223,8 +243,11 @@ def generic(op: Op) -> Callable[..., Tensor]:
             if not operands:
                 raise ShapeError(f"{op.name} needs at least one array")
             values[0] = [_as_tensor(op, v) for v in values[0]] if takes_sequence else _as_tensor(op, values[0])
-            return call(*values[:positional], **dict(zip(keywords, values[positional:], strict=True)))
+            return plain_call(*values[:positional], **dict(zip(keywords, values[positional:], strict=True)))
         xp = namespaces[type(arrays[0])] if len(arrays) == 1 else common_backend(op.name, arrays)
+        if xp.is_batched and len(arrays) > 1:
+            for i in inputs_at:
+                raw[i] = [_same(xp, a) for a in raw[i]] if type(raw[i]) is list else _same(xp, raw[i])
         if dtype_at is not None and raw[dtype_at] is not None:
             raw[dtype_at] = xp.dtype(raw[dtype_at])
         keyword_values = dict(zip(keywords, raw[positional:])) if keywords else {}  # noqa: B905  costs 0.1 us
@@ -283,7 +306,7 @@ def _wrap_several(
         node.op, node.edges = op, edges
         node.shape, node.dtype = arrays[0].shape, arrays[0].dtype
         node.extras = None if forward_check is None else {"site": user_location()}
-        node.saved = _saver(op)(edges, values, out)
+        node.saved = saver(op)(edges, values, out)
         for position, tensor in enumerate(out):
             if _is_floating(tensor.array):
                 tensor._node = output_node(node, position, tensor.array)
@@ -292,49 +315,16 @@ def _wrap_several(
     return out
 
 
-def _saver(op: Op) -> Callable[[Sequence[Any], Sequence[Any], Any], tuple[Any, ...]]:
-    """Make the function that collects what the rules of the inputs that require grad ask for."""
-    plan = [(i, _box_maker(op, name)) for i, rule in enumerate(op.rules.values()) for name in rule.names]
-    if len(op.rules) == 1:
-        makers = [make for _, make in plan]
-        return lambda edges, values, out: tuple([make(values, out) for make in makers])
-    return lambda edges, values, out: tuple([None if edges[i] is None else make(values, out) for i, make in plan])
-
-
-def _box_maker(op: Op, name: str) -> Callable[[Sequence[Any], Any], Any]:
-    """Make the function that makes the box of one name: a list for what can be written to, else a tuple."""
-    if name == "out":
-        return lambda values, out: box_of(out)
-    if op.outputs is not None and name in op.outputs._fields:
-        k = op.outputs._fields.index(name)
-        return lambda values, out: box_of(out[k])
-    names = list(op.signature.parameters)
-    if name in op.inputs:
-        i = names.index(name)
-        return lambda values, out: box_of(values[i]) if type(values[i]) is Tensor else (values[i],)
-    if name in names:
-        i = names.index(name)
-        return lambda values, out: (values[i],)
-    source, _, fact = name.rpartition("_")
-    i = names.index(source)
-    if op.takes_sequence:
-        return lambda values, out: (tuple([_fact(value, fact) for value in values[i]]),)
-    return lambda values, out: (_fact(values[i], fact),)
-
-
-def _fact(value: Any, fact: str) -> Any:
-    array = value.array if type(value) is Tensor else value
-    if fact == "device":
-        return namespaces[type(array)].device(array)
-    return getattr(array, fact, () if fact == "shape" else None)  # a number has neither
-
-
 def _in_scope(xp: Backend, array: Array, forward: Callable[..., Array], *args: Any, **kwargs: Any) -> Array:
     """Run a forward where its operands are: CuPy allocates on the current device."""
     if type(array) not in several_devices:
         return forward(xp, *args, **kwargs)
     with xp.scope(xp.device(array)):
         return forward(xp, *args, **kwargs)
+
+
+def _same(xp: Any, operand: Any) -> Any:
+    return xp.same(operand) if is_array(operand) else operand
 
 
 def _lift(op: Op, xp: Backend, result: Any) -> Array:
@@ -373,6 +363,14 @@ def _as_tensor(op: Op, value: Any) -> Tensor:
     if is_array(operand):
         return Tensor(operand)
     return Tensor(move(NUMPY.host_array(operand), get_default_device()))
+
+
+def _has_dual(values: Iterable[Any]) -> bool:
+    """Whether an argument, or an item of one, is a tensor with a tangent."""
+    return any(
+        _has_dual(value) if isinstance(value, list | tuple) else isinstance(value, Tensor) and type(value) is not Tensor
+        for value in values
+    )
 
 
 class ForeignOperandError(DtypeError):

@@ -5,7 +5,8 @@ cpu-readonly    NumPy with inputs and cotangents that raise when a rule writes t
 strict          array-api-strict
 strict:device1  its second device, which refuses to meet the first or to become a NumPy array
 strict-flags    the same without boolean indexing and data-dependent shapes
-cuda            CuPy, where ci/gpu asks for it
+cuda            CuPy, where ci/gpu asks for it; simulated CuPy, where ci/cupy-contract does
+cuda:1          the second GPU, where there is one: not the current device
 """
 
 from __future__ import annotations
@@ -21,8 +22,15 @@ import arraygrad as ag
 from arraygrad.backends import for_device, namespaces
 
 NAMES = ["cpu", "cpu-readonly", "strict", "strict:device1", "strict-flags"]
-if os.environ.get("ARRAYGRAD_TEST_CUDA") == "1":
+if os.environ.get("ARRAYGRAD_TEST_CUDA") in ("1", "simulated"):
     NAMES.append("cuda")
+    if os.environ["ARRAYGRAD_TEST_CUDA"] == "1" and ag.device_count() > 1:
+        NAMES.append("cuda:1")
+if os.environ.get("ARRAYGRAD_TEST_CUDA") == "simulated":
+    import simulated_cupy
+
+    simulation = simulated_cupy.installed()  # kept, so that it stays to the end of the process
+    simulation.__enter__()
 
 
 def device_of(name: str) -> str:

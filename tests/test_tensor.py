@@ -484,8 +484,6 @@ def test_errors_show_shapes_and_types() -> None:
     ids=repr,
 )
 def test_indices_outside_are_index_errors(device: str, index: Any) -> None:
-    if device.startswith("cuda"):
-        pytest.skip(reason="CuPy wraps indices that are out of range on a GPU, see the issue on CUDA")
     x = make(device, np.zeros((2, 3)))
     index = make(device, index) if isinstance(index, np.ndarray) else index
     with pytest.raises(IndexError):

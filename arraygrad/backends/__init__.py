@@ -12,12 +12,19 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from arraygrad.errors import DeviceError, DtypeError
 
 #: A raw array of some backend: no static type describes them all.
 Array: TypeAlias = Any
+
+
+class MemoryInfo(NamedTuple):
+    """What `memory_info` returns: bytes that new arrays can have, and bytes that there are."""
+
+    free: int
+    total: int
 
 
 class Backend:
@@ -37,6 +44,8 @@ class Backend:
     counts_references = True
     #: A sum that the engine made may be added to in place.
     owns_sums = True
+    #: Arrays with a hidden axis of many cases (see batching.py).
+    is_batched = False
 
     def namespace(self) -> Any:
         """Import the namespace that this backend extends."""
@@ -71,6 +80,17 @@ class Backend:
         """Inside, whatever is allocated lands on `device`."""
         return contextlib.nullcontext()
 
+    def synchronize(self, device: str) -> None:
+        """Wait until the device has done what was asked of it."""
+
+    def memory_info(self, device: str) -> MemoryInfo:
+        """How much memory there is: for libraries on the CPU, the machine's."""
+        try:
+            page, free, total = map(os.sysconf, ("SC_PAGE_SIZE", "SC_AVPHYS_PAGES", "SC_PHYS_PAGES"))
+        except (AttributeError, ValueError):  # Windows and macOS
+            raise DeviceError(f"memory_info: this system does not tell how much memory is free on {device!r}") from None
+        return MemoryInfo(free * page, total * page)
+
     def creation_device(self, device: str) -> Any:
         """What the library's creation functions take as `device=`."""
         return None
@@ -94,6 +114,10 @@ class Backend:
     def move(self, array: Array, device: str) -> Array:
         """Copy to another device of this library."""
         return self.from_host(self.to_host(array), device)
+
+    def to_dlpack(self, array: Array, **kwargs: Any) -> Any:
+        """`array.__dlpack__(**kwargs)`."""
+        return array.__dlpack__(**kwargs)
 
     def lift(self, result: Any) -> Array:
         """Turn what a function of this library returned into an array."""
@@ -295,6 +319,12 @@ def for_device(device: str) -> Backend:
             f"device {device!r} needs {missing}, which is not installed: "
             f"pip install {extra.get(missing, missing)}; 'cpu' (NumPy) is available"
         ) from error
+    except ImportError as error:
+        raise DeviceError(
+            f"device {device!r}: CuPy is installed and cannot be imported ({error}); it must be the one for this "
+            "machine's CUDA, arraygrad[cuda13] or arraygrad[cuda12], and CUDA's libraries must be installed, or come "
+            "with it: pip install 'cupy-cuda13x[ctk]'; 'cpu' (NumPy) is available"
+        ) from error
     backend.device_name(device)  # refuses what is not there
     return backend
 
@@ -326,13 +356,20 @@ def set_default_device(device: str | None) -> None:
     _default_device = device
 
 
+#: Set by batching.py, whose arrays are the only ones of one device that differ in type.
+common_batch: Any = None
+
+
 def common_backend(name: str, arrays: Sequence[Array]) -> Backend:
     """Return the backend of all `arrays`, or refuse in the name of the operation `name`."""
     backend = namespaces[type(arrays[0])]
+    mixed = False
     for array in arrays[1:]:
         if type(array) is not backend.array_type or several_devices:
             check_devices(name, arrays[0], array)
-    return backend
+            mixed = mixed or type(array) is not backend.array_type
+    result: Backend = common_batch(arrays) if mixed else backend
+    return result
 
 
 def check_devices(name: str, x1: Array, x2: Array) -> None:

@@ -16,7 +16,7 @@ from arraygrad.tensor import Tensor
 
 @numpy_function()
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    like = next(part for part in (condition, x, y) if type(part) is Tensor)
+    like = next(part for part in (condition, x, y) if isinstance(part, Tensor))
     condition = beside(like, condition)
     if x is None and y is None:
         return ag.nonzero(condition)
@@ -45,7 +45,7 @@ def _in_range(name: str, places: Tensor, size: int, mode: str) -> Tensor:
 
 @numpy_function()
 def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Tensor:
-    like = next((x for x in (a, *choices) if type(x) is Tensor), ag.asarray(a))
+    like = next((x for x in (a, *choices) if isinstance(x, Tensor)), ag.asarray(a))
     index, *choices = (beside(like, x) for x in (a, *choices))
     index = _in_range("choose", index, len(choices), mode)
     if ag.any((index < 0) | (index >= len(choices))):

@@ -77,7 +77,7 @@ def common_type(*arrays: Any) -> Any:
 @numpy_function()
 def may_share_memory(a: Any, b: Any) -> bool:
     """Whether both belong to one storage, as far as this library knows."""
-    from arraygrad.node import storage_of
+    from arraygrad.storage import storage_of
 
     x1, x2 = ag.asarray(a), ag.asarray(b)
     return x1.array is x2.array or storage_of(x1) is storage_of(x2)

@@ -165,7 +165,7 @@ def block(arrays: Any) -> Tensor:
         return ag.copy(ag.reshape(x, (1,) * (ndim - x.ndim) + x.shape))
 
     ndim = max(depth(arrays), *(len(getattr(leaf, "shape", ())) for leaf in leaves(arrays)))
-    like = next(leaf for leaf in leaves(arrays) if type(leaf) is Tensor)
+    like = next(leaf for leaf in leaves(arrays) if isinstance(leaf, Tensor))
     return joined(arrays, -depth(arrays))
 
 

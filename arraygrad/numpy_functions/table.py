@@ -27,4 +27,4 @@ def numpy_function(name: str | None = None) -> Callable[[Callable[..., Any]], Ca
 
 def beside(x: Tensor, value: Any) -> Tensor:
     """`value` as a tensor: numbers and lists go where `x` is, arrays stay where they are."""
-    return ag.asarray(value) if type(value) is Tensor or is_array(value) else ag.asarray(value, device=x.device)
+    return ag.asarray(value) if isinstance(value, Tensor) or is_array(value) else ag.asarray(value, device=x.device)

@@ -26,7 +26,7 @@ def tensor(obj: Any, *, dtype: Any = None, device: str | None = None, requires_g
     >>> ag.tensor([[0.5, -1.0]], requires_grad=True)
     tensor([[ 0.5, -1. ]], dtype=float64, device='cpu', requires_grad=True)
     """
-    array = obj.array if type(obj) is Tensor else obj
+    array = obj.array if isinstance(obj, Tensor) else obj
     if is_array(array):
         _check_dtype(array)
         moved = array if device is None else move(array, device)
@@ -55,7 +55,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: 
 
     Nested sequences may hold tensors; their history is kept.
     """
-    if type(obj) is Tensor:
+    if isinstance(obj, Tensor):
         source = obj
     elif is_array(obj):
         _check_dtype(obj)
@@ -76,13 +76,13 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: 
 
 def tensors(*values: Any) -> list[Tensor]:
     """Tensors of all values; numbers and lists get the data type and device of the first array among them."""
-    like = next((asarray(value) for value in values if type(value) is Tensor or is_array(value)), None)
+    like = next((asarray(value) for value in values if isinstance(value, Tensor) or is_array(value)), None)
     if like is None:
         return [asarray(value) for value in values]
     dtype = like.dtype if like.dtype.kind in "fc" else None
     return [
         asarray(value)
-        if type(value) is Tensor or is_array(value)
+        if isinstance(value, Tensor) or is_array(value)
         else asarray(value, dtype=None if isinstance(value, complex) else dtype, device=like.device)
         for value in values
     ]
@@ -95,7 +95,7 @@ def _check_dtype(array: Array) -> None:
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """Make a tensor of another library's array, sharing memory where it can, without the other's history."""
-    if type(x) is Tensor:
+    if isinstance(x, Tensor):
         return asarray(x.detach(), device=device, copy=copy)
     kind = x.__dlpack_device__()[0]
     xp = NUMPY if kind == 1 else backends.for_device("cuda")  # 1: DLPack's number of a CPU
@@ -104,7 +104,7 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
 
 
 def _holds_tensors(obj: Any) -> bool:
-    return isinstance(obj, list | tuple) and any(type(item) is Tensor or _holds_tensors(item) for item in obj)
+    return isinstance(obj, list | tuple) and any(isinstance(item, Tensor) or _holds_tensors(item) for item in obj)
 
 
 def _from_host(obj: Any, dtype: Any, device: str | None) -> Array:
@@ -131,8 +131,11 @@ def _create(name: str, device: str | None, dtype: Any, *args: Any, **kwargs: Any
 
 
 def _create_like(name: str, x: ArrayLike, device: str | None, dtype: Any, *args: Any) -> Tensor:
-    array = x.array if type(x) is Tensor else x
+    array = x.array if isinstance(x, Tensor) else x
     xp: Backend = namespaces[type(array)]
+    if xp.is_batched and device is None:
+        like = getattr(xp, f"{name}_like")
+        return Tensor(like(array, *args, dtype=None if dtype is None else xp.dtype(dtype)))
     return _create(
         name,
         xp.device(array) if device is None else device,
@@ -166,7 +169,7 @@ def full(
 
     A tensor as `fill_value` keeps its history.
     """
-    if type(fill_value) is Tensor:
+    if isinstance(fill_value, Tensor):
         return _filled(fill_value, (shape,) if isinstance(shape, int) else tuple(shape), dtype, device)
     return _create("full", device, dtype, shape, fill_value)
 
@@ -196,8 +199,8 @@ def linspace(
     endpoint: bool = True,
 ) -> Tensor:
     """`num` numbers at equal distances from `start` to `stop`, which may be tensors and keep their history."""
-    if type(start) is Tensor or type(stop) is Tensor:
-        like = start if type(start) is Tensor else stop
+    if isinstance(start, Tensor) or isinstance(stop, Tensor):
+        like = start if isinstance(start, Tensor) else stop
         device = like.device if device is None else device
         part = linspace(0.0, 1.0, num, dtype=like.dtype if dtype is None else dtype, device=device, endpoint=endpoint)
         return start * (1.0 - part) + stop * part
@@ -226,8 +229,8 @@ def ones_like(x: ArrayLike, /, *, dtype: Any = None, device: str | None = None) 
 
 def full_like(x: ArrayLike, /, fill_value: ArrayLike, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """One number everywhere, in the shape, data type and device of `x`. A tensor keeps its history."""
-    if type(fill_value) is Tensor:
-        array = x.array if type(x) is Tensor else x
+    if isinstance(fill_value, Tensor):
+        array = x.array if isinstance(x, Tensor) else x
         xp = namespaces[type(array)]
         dtype = xp.numpy_dtype(array.dtype) if dtype is None else dtype
         return _filled(fill_value, array.shape, dtype, xp.device(array) if device is None else device)

@@ -414,6 +414,6 @@ def _grad_of_slogdet(g: Any, xp: Any, x: Array, sign: Array) -> Array:
     """
     grad_sign, grad_logabsdet = g
     terms = [] if grad_logabsdet is None else [grad_logabsdet[..., None, None]]
-    if grad_sign is not None:
+    if grad_sign is not None and is_complex(sign):
         terms.append(1j * xp.imag((grad_sign * xp.conj(sign))[..., None, None]))
     return _total(terms) * adjoint(xp, xp.linalg.inv(x))

@@ -21,7 +21,7 @@ def raw_index(xp: Backend, array: Array, index: Any) -> Any:
     if isinstance(index, slice):
         parts = (index.start, index.stop, index.step)
         return slice(*[None if part is None else operator.index(part) for part in parts])
-    if type(index) is Tensor:
+    if isinstance(index, Tensor):
         index = index.array
     elif isinstance(index, list | bool):
         index = xp.from_host(NUMPY.host_array(index, None if index != [] else int), xp.device(array))
@@ -45,7 +45,7 @@ def _getitem(xp: Any, x: ArrayLike, /, index: Any) -> Array:
 
 def getitem(x: ArrayLike, index: Any, /) -> Tensor:
     """`x[index]`, as NumPy reads it. Integers and slices give views, arrays give copies."""
-    array = x.array if type(x) is Tensor else x
+    array = x.array if isinstance(x, Tensor) else x
     return _getitem(x, raw_index(namespaces[type(array)], array, index))
 
 

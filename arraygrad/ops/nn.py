@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from arraygrad.backends import Array, is_number
+from arraygrad.modes import are_values_checked
 from arraygrad.op import elementwise, general
 from arraygrad.ops.statistical import Axis, reciprocal, reduced_axes, restore_axes, widened
 from arraygrad.tensor import ArrayLike
@@ -74,7 +75,7 @@ def cross_entropy(
     from 0. `reduction` is "mean", "sum" or "none" (a loss for each target). The gradient goes to `logits`.
 
     Raises:
-        ValueError: shapes do not fit, a target is no class, or `reduction` is none of the three.
+        ValueError: shapes do not fit, a target is no class (see set_value_checks), or `reduction` is none of the three.
         TypeError: targets are not integers.
 
     >>> import arraygrad as ag
@@ -93,7 +94,8 @@ def cross_entropy(
         raise ValueError("targets must have the shape of the logits without the class axis")
     if xp.numpy_dtype(targets.dtype).kind not in "iu":
         raise TypeError("targets must be integers, the indices of classes")
-    if xp.any((targets < 0) | (targets >= classes)):
+    targets = xp.astype(targets, xp.int64, copy=False)  # the number of classes may not fit into their own type
+    if are_values_checked() and xp.any((targets < 0) | (targets >= classes)):
         raise ValueError(f"a target is outside the {classes} classes")
     shifted, _ = _shifted(xp, logits, along)
     picked = xp.take_along_axis(shifted, xp.expand_dims(targets, axis=along), axis=along)

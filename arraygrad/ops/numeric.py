@@ -119,7 +119,7 @@ def pad_pairs(name: str, value: Any, x: Tensor) -> list[tuple[Any, Any]]:
     if isinstance(value, dict):  # whose axes may be negative
         of = [value.get(axis, value.get(axis - x.ndim, 0)) for axis in range(x.ndim)]
         value = [(n, n) if isinstance(n, int) else n for n in of]
-    if type(value) is Tensor and value.requires_grad:
+    if isinstance(value, Tensor) and value.requires_grad:
         raise DtypeError(f"pad: {name} are numbers without a gradient; use concat for a tensor with one")
     if hasattr(value, "tolist"):
         value = value.tolist()

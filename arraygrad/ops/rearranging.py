@@ -7,7 +7,7 @@ from typing import Any
 
 from arraygrad.accumulate import Part
 from arraygrad.backends import Array, is_number
-from arraygrad.op import general, linear, multilinear
+from arraygrad.op import general, linear
 from arraygrad.ops.creation import asarray
 from arraygrad.ops.indexing import whole_axis
 from arraygrad.ops.manipulation import broadcast_to, reshape
@@ -96,7 +96,7 @@ def _length(shape: tuple[int, ...], axis: int) -> int:
     return shape[axis] if shape else 0
 
 
-@multilinear(
+@general(  # linear in its inputs together, not in each
     x=lambda g, xp, x_shape, prepend_shape, axis, n: _grad_of_diff(
         g, xp, axis, n, _length(prepend_shape, axis), x_shape[axis]
     ),

@@ -51,8 +51,10 @@ def searchsorted(
 
 def nonzero(x: ArrayLike, /) -> tuple[Tensor, ...]:
     """Indices of the elements that are not zero, an array for each axis."""
-    array = x.array if type(x) is Tensor else x
-    return tuple(Tensor(indices) for indices in namespaces[type(array)].nonzero(array))
+    array = x.array if isinstance(x, Tensor) else x
+    xp = namespaces[type(array)]
+    with xp.scope(xp.device(array)):
+        return tuple(Tensor(indices) for indices in xp.nonzero(array))
 
 
 class UniqueAllResult(NamedTuple):
@@ -79,8 +81,10 @@ class UniqueInverseResult(NamedTuple):
 
 
 def _unique(name: str, x: ArrayLike) -> list[Tensor]:
-    array = x.array if type(x) is Tensor else x
-    return [Tensor(result) for result in getattr(namespaces[type(array)], name)(array)]
+    array = x.array if isinstance(x, Tensor) else x
+    xp = namespaces[type(array)]
+    with xp.scope(xp.device(array)):
+        return [Tensor(result) for result in getattr(xp, name)(array)]
 
 
 def unique_all(x: ArrayLike, /) -> UniqueAllResult:

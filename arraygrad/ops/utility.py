@@ -11,7 +11,7 @@ from arraygrad.tensor import ArrayLike, Tensor
 
 def _numpy_dtype(obj: Any) -> Any:
     """The NumPy data type of a tensor, an array, a number or a data type."""
-    if type(obj) is Tensor:
+    if isinstance(obj, Tensor):
         return obj.dtype
     if is_array(obj):
         return namespaces[type(obj)].numpy_dtype(obj.dtype)
