@@ -41,6 +41,7 @@ COMPOSED = {
     "unique_all",
     "unique_counts",
     "unique_inverse",
+    "unique_values",
 } | op_table_numeric.COMPOSED  # several operations
 
 

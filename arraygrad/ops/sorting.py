@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from arraygrad.accumulate import Part
 from arraygrad.backends import Array, namespaces
 from arraygrad.op import constant, general
-from arraygrad.ops.indexing import along_axis
+from arraygrad.ops.indexing import along_axis, take
+from arraygrad.ops.manipulation import reshape
 from arraygrad.tensor import ArrayLike, Tensor
 
 Axis = int | tuple[int, ...] | None
@@ -81,28 +82,43 @@ class UniqueInverseResult(NamedTuple):
 
 
 def _unique(name: str, x: ArrayLike) -> list[Tensor]:
+    """What the namespace returns; values that stand for elements with history are taken from there."""
     array = x.array if isinstance(x, Tensor) else x
     xp = namespaces[type(array)]
     with xp.scope(xp.device(array)):
-        return [Tensor(result) for result in getattr(xp, name)(array)]
+        if not isinstance(x, Tensor) or x.dtype.kind not in "fc":
+            results = getattr(xp, name)(array)
+            return [Tensor(result) for result in (results if isinstance(results, tuple) else (results,))]
+        _, indices, inverse, counts = map(Tensor, xp.unique_all(array))
+    values = take(reshape(x, (-1,)), indices)
+    parts = {"all": [indices, inverse, counts], "counts": [counts], "inverse": [inverse], "values": []}
+    return [values, *parts[name.removeprefix("unique_")]]
 
 
 def unique_all(x: ArrayLike, /) -> UniqueAllResult:
-    """Distinct elements, where each first stands, which one each element is, and how often. No gradient."""
+    """Distinct elements, where each first stands, which one each element is, and how often.
+
+    The gradient of a value goes back to where it first stands.
+
+    >>> import arraygrad as ag
+    >>> x = ag.tensor([3.0, 1.0, 3.0], requires_grad=True)
+    >>> ag.sum(ag.unique_all(x).values ** 2).backward()
+    >>> x.grad
+    tensor([6., 2., 0.], dtype=float64, device='cpu')
+    """
     return UniqueAllResult(*_unique("unique_all", x))
 
 
 def unique_counts(x: ArrayLike, /) -> UniqueCountsResult:
-    """Distinct elements and how often each is there. No gradient."""
+    """Distinct elements and how often each is there. The gradient is that of `unique_all`."""
     return UniqueCountsResult(*_unique("unique_counts", x))
 
 
 def unique_inverse(x: ArrayLike, /) -> UniqueInverseResult:
-    """Distinct elements, and which one each element is. No gradient."""
+    """Distinct elements, and which one each element is. The gradient is that of `unique_all`."""
     return UniqueInverseResult(*_unique("unique_inverse", x))
 
 
-@constant
-def unique_values(xp: Any, x: ArrayLike, /) -> Array:
-    """Distinct elements. No gradient."""
-    return xp.unique_values(x)
+def unique_values(x: ArrayLike, /) -> Tensor:
+    """Distinct elements. The gradient is that of `unique_all`."""
+    return _unique("unique_values", x)[0]

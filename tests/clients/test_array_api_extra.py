@@ -56,12 +56,6 @@ CALLS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "at copy": (lambda x: xpx.at(x)[:, 1].add(x[:, 0], copy=True), X),
 }  # fmt: skip
 
-#: What runs and is not right, and why. Strict: whoever mends one takes it out.
-WRONG = {
-    name: "unique_values has no gradient, though each value is an element of the array"
-    for name in ("setdiff1d", "union1d")
-}
-
 #: Those of indices, truth and kinds, whose results have no gradient.
 CONSTANTS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "argpartition": (lambda x: xp_of(x).sort(xpx.argpartition(x, 2)[:3]), V),
@@ -86,10 +80,7 @@ QUIET = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.xfail(reason=WRONG[name])) if name in WRONG else name for name in CALLS],
-)
+@pytest.mark.parametrize("name", list(CALLS))
 @pytest.mark.filterwarnings(*QUIET)
 def test_gradient(name: str) -> None:
     assert_differentiable(*CALLS[name])
