@@ -68,25 +68,30 @@ def _requiring_grad(create: Callable[..., ag.Tensor]) -> Callable[..., ag.Tensor
     return wrapper
 
 
-def _converts(frame: Any) -> bool:
+def _is_suites(frame: Any) -> bool:
     """Whether a suite itself, and not the library, wants a NumPy array."""
-    file, function = frame.f_code.co_filename, frame.f_code.co_name
+    while os.path.basename(frame.f_code.co_filename) == "_array_api.py":  # for both: who calls?
+        frame = frame.f_back
+    file = frame.f_code.co_filename
     return (
         f"{os.sep}tests{os.sep}" in file
         or f"numpy{os.sep}testing" in file
         or os.path.basename(file) in ("conftest.py", "_testing.py", "estimator_checks.py")
-        or "assert" in function
-        or function == "_strict_check"
     )
+
+
+def _lenient_to_suites(export: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: ag.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return export(self.detach() if _is_suites(sys._getframe(1)) else self, *args, **kwargs)
+
+    return method
 
 
 if GRAD:
     for name in "arange asarray empty eye from_dlpack full linspace ones zeros".split():
         setattr(ag, name, _requiring_grad(getattr(ag, name)))
-    to_numpy = ag.Tensor.__array__
-    ag.Tensor.__array__ = lambda self, *args, **kwargs: to_numpy(  # type: ignore[method-assign]
-        self.detach() if _converts(sys._getframe(1)) else self, *args, **kwargs
-    )
+    for name in "__array__ __dlpack__".split():
+        setattr(ag.Tensor, name, _lenient_to_suites(getattr(ag.Tensor, name)))
 
 leaks = 0
 
