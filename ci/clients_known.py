@@ -40,7 +40,23 @@ KNOWN: dict[str, str] = {
 }
 
 #: As well, with tensors that require grad.
-IN_GRAD_MODE: dict[str, str] = {}
+IN_GRAD_MODE: dict[str, str] = {
+    "a tensor with history cannot be pickled": """
+        TestRBFInterpolatorNeighborsNone::test_pickleable
+    """,
+}
 
-#: How many tests of a suite find the library converting a tensor that requires grad to a NumPy array.
-LEAKS: dict[str, int] = {}
+#: How many tests of a suite find the library converting a tensor that requires grad to a NumPy array: functions that
+#: are not in arraygrad.special, or that have no generic code (dct, kmeans, compiled ones), runs with dispatch off.
+LEAKS: dict[str, int] = {
+    "scipy.cluster": 96,
+    "scipy.fft": 1448,
+    "scipy.interpolate": 164,
+    "scipy.special": 242,
+    "scipy.stats": 83,
+    "sklearn.decomposition": 12,
+    "sklearn.linear_model": 68,
+    "sklearn.mixture": 32,
+    "sklearn.model_selection": 8,
+    "sklearn.preprocessing": 22,
+}
