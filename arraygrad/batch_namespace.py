@@ -94,9 +94,9 @@ class BatchedBackend(Backend):
     def lift(self, result: Any) -> Any:
         return self.same(result if is_array(result) else self.raw.lift(result))
 
-    def lifted(self, node: Any) -> Any:
+    def lifted(self, node: Any, saved: Any) -> Any:
         """What a node has saved, each array as one that is the same in all cases."""
-        sources, saved = node.op.sources, node.saved
+        sources = node.op.sources
         if sources is None or saved is None:
             return saved
         return [
