@@ -42,6 +42,7 @@ class BatchedBackend(Backend):
 
     name = "batched"
     counts_references = False
+    owns_sums = False
     is_batched = True
 
     def __init__(self, raw: Backend, level: int, is_forward: bool) -> None:
@@ -77,7 +78,10 @@ class BatchedBackend(Backend):
         return self.raw.from_host(array, device)
 
     def to_host(self, array: Any) -> Array:
-        raise GraphError("vmap: a value that differs from case to case cannot leave the function; return it")
+        raise GraphError(
+            "vmap: a value that differs from case to case cannot steer Python's `if` or become a number; use where(), "
+            "or return it"
+        )
 
     def copy(self, array: Any) -> Batched:
         return array.like(self.raw.copy(array.value))

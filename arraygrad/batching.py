@@ -126,12 +126,23 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     return method
 
 
+def _in_place(name: str) -> Callable[[Batched, Any], Batched]:
+    def method(self: Batched, other: Any) -> Batched:
+        xp = namespaces[type(self)]
+        xp.setitem(self, ..., getattr(xp, name)(self, other))
+        return self
+
+    return method
+
+
 for _python, _name in {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "pow", "floordiv": "floor_divide",
     "mod": "remainder", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
 }.items():  # fmt: skip
     setattr(Batched, f"__{_python}__", _operator(_name))
     setattr(Batched, f"__r{_python}__", _operator(_name, reflected=True))
+    if _python != "matmul":
+        setattr(Batched, f"__i{_python}__", _in_place(_name))
 for _python, _name in {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
     "neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert",

@@ -84,7 +84,8 @@ def _released(node: Node) -> GraphError:
 def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Node], dict[Node, _Shared]]:
     """The nodes between `roots` and `targets`, and a buffer for each with several consumers among them."""
     consumers: dict[Node, list[Node]] = {}
-    seen, pending = set(roots), list(roots)
+    seen = set(roots)
+    pending = list(seen)
     while pending:
         node = pending.pop()
         for edge in node.edges:

@@ -207,7 +207,7 @@ def _against_forward_mode(
         for t, d in zip(tensors, directions, strict=True)
     ]
     _, slopes = jvp(lambda *args: tuple(_outputs(f, args)), [t.detach() for t in tensors], tangents)
-    forward = float(_project([slope.detach() for slope in slopes], [w and w.conj() for w in weights]))
+    forward = float(_project([slope.detach() for slope in slopes], weights))
     backward = _product(analytic, directions)
     if not abs(forward - backward) <= atol + rtol * abs(backward):
         yield f"along a random direction: forward mode gives {forward}, backward {backward}"
