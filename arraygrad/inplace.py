@@ -43,6 +43,11 @@ from arraygrad.views import View, history, keep_retained, rebase
 dual_write: Any = None
 
 
+#: Set by guard.py: whether a guard has locked an array, and what lifts the lock for a write that graphs know of.
+is_locked: Any = None
+unlocked: Any = None
+
+
 class _Write:
     """The `op` of `region[index] = value`; where indices repeat, `last` tells which of them wrote last."""
 
@@ -125,6 +130,9 @@ def _write(
     array = target.array
     xp = namespaces[type(array)]
     if not xp.is_writable(array):
+        if is_locked is not None and is_locked(array):
+            with unlocked(array):
+                return _write(target, source, name, write, index, op)
         raise InplaceError(
             f"{name}: the memory is read-only, or more than one element of the written-to tensor refers to a single "
             "memory location; clone() the tensor before performing the operation"
