@@ -51,7 +51,7 @@ class _Guarded:
         self._sum = _checksum(tensor.array)
         self._locks: list[Any] = []
         array: Any = tensor.array
-        while type(array) is NUMPY.array_type:
+        while _is_numpy(array):
             count, _ = _locked.get(id(array), (0, None))
             if count or array.flags.writeable:
                 array.flags.writeable = False
@@ -77,6 +77,10 @@ class _Guarded:
                 array.flags.writeable = True
 
 
+def _is_numpy(array: Any) -> bool:
+    return type(array) is NUMPY.array_type
+
+
 def _checksum(array: Array) -> int:
     return hash(namespaces[type(array)].to_host(array).tobytes())
 
@@ -85,7 +89,7 @@ def _checksum(array: Array) -> int:
 def unlocked(array: Any) -> Iterator[None]:
     """Lift the locks of an array for a write through a tensor, which the graph knows of."""
     chain: list[Any] = []
-    while type(array) is NUMPY.array_type:
+    while _is_numpy(array):
         chain.append(array)
         array = array.base
     lifted = [array for array in reversed(chain) if not array.flags.writeable and _locks_any(chain)]
@@ -104,7 +108,7 @@ def _locks_any(chain: list[Any]) -> bool:
 
 def is_locked(array: Any) -> bool:
     """Whether a guard has made the array, or one that it is a view of, read-only."""
-    while type(array) is NUMPY.array_type:
+    while _is_numpy(array):
         if id(array) in _locked:
             return True
         array = array.base
