@@ -42,7 +42,6 @@ class BatchedBackend(Backend):
 
     name = "batched"
     counts_references = False
-    owns_sums = False
     is_batched = True
 
     def __init__(self, raw: Backend, level: int, is_forward: bool) -> None:
@@ -149,9 +148,10 @@ class BatchedBackend(Backend):
         batch = self._batch(operands)
         shapes = [x.shape for x in operands if is_array(x)]
         ndim = max(map(len, shapes))
-        return batch, [self._padded(x, ndim) if is_array(x) else x for x in operands]
+        return batch, [self.padded(x, ndim) if is_array(x) else x for x in operands]
 
-    def _padded(self, x: Any, ndim: int) -> Array:
+    def padded(self, x: Any, ndim: int) -> Array:
+        """The value of an array, with axes of size 1 behind the hidden one to make `ndim` more."""
         value, missing = self.same(x).value, ndim - len(x.shape)
         shape = tuple(value.shape)
         return self.raw.reshape(value, (shape[0], *(1,) * missing, *shape[1:])) if missing else value
@@ -226,7 +226,7 @@ class BatchedBackend(Backend):
         return x.like(self.raw.reshape(x.value, (x.value.shape[0], *shape), copy=copy))
 
     def broadcast_to(self, x: Any, /, shape: Any) -> Any:
-        return x.like(self.raw.broadcast_to(self._padded(x, len(shape)), (x.value.shape[0], *shape)))
+        return x.like(self.raw.broadcast_to(self.padded(x, len(shape)), (x.value.shape[0], *shape)))
 
     def permute_dims(self, x: Any, /, axes: Sequence[int]) -> Any:
         return x.like(self.raw.permute_dims(x.value, (0, *[axis % x.ndim + 1 for axis in axes])))
@@ -318,7 +318,7 @@ class BatchedBackend(Backend):
             write(
                 x.value,
                 (slice(None), *items),
-                self._padded(self.same(value), region.ndim - 1) if is_array(value) else value,
+                self.padded(self.same(value), region.ndim - 1) if is_array(value) else value,
             )
         else:
             moved = self._last(self.same(value).value) if is_array(value) else value

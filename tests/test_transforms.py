@@ -467,3 +467,21 @@ def test_gradcheck_in_all_its_ways() -> None:
     assert ag.gradcheck(
         lambda z: ag.abs(z * z), z, fast_mode=True, check_forward_ad=True, check_batched_grad=True
     ).passed
+
+
+@pytest.mark.slow
+def test_a_hessian_takes_at_most_25_gradients() -> None:
+    import time
+
+    x = np.random.default_rng(0).normal(size=200)
+    f = lambda x: ag.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)  # noqa: E731
+    tensor = ag.tensor(x, requires_grad=True)
+
+    def seconds(function: Callable[[], Any]) -> float:
+        start = time.perf_counter()
+        function()
+        return time.perf_counter() - start
+
+    pairs = [(seconds(lambda: ag.gradients(f(tensor), tensor)), seconds(lambda: ag.hessian(f)(x))) for _ in range(30)]
+    gradient, hessian = (min(column) for column in zip(*pairs, strict=True))
+    assert hessian < 25 * gradient
