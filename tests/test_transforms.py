@@ -451,8 +451,11 @@ def test_threads_and_tasks() -> None:
 def test_gradcheck_tells_a_kink_from_a_wrong_rule() -> None:
     with pytest.raises(ag.GradcheckError, match="non-differentiable here: the slope is"):
         ag.gradcheck(lambda x: ag.where(x > 0.0, x, -x), leaf([0.0]))
-    result = ag.gradcheck(lambda x: x * x.detach(), leaf([1.0]), raise_exception=False)
-    assert "non-differentiable" not in result.report
+    result = ag.gradcheck(ag.relu, leaf([1.0, 3e-7]), raise_exception=False)  # the step reaches over the kink
+    assert result.notes.startswith("input 0 element [1]: non-differentiable here")
+    for step in (1e-6, 0.1):
+        result = ag.gradcheck(lambda x: x**2 * x.detach(), leaf([1.0]), eps=step, raise_exception=False)
+        assert (result.passed, result.notes) == (False, "")
 
 
 def test_gradcheck_in_all_its_ways() -> None:
