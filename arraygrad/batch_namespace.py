@@ -91,6 +91,9 @@ class BatchedBackend(Backend):
     def is_writable(self, array: Any) -> bool:
         return self.raw.is_writable(array.value)
 
+    def overlaps(self, array: Any) -> bool:
+        return self.raw.overlaps(array.value)
+
     def is_contiguous(self, array: Any) -> bool:
         return self.raw.is_contiguous(array.value)
 

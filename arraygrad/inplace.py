@@ -134,8 +134,13 @@ def _write(
             with unlocked(array):
                 return _write(target, source, name, write, index, op)
         raise InplaceError(
-            f"{name}: the memory is read-only, or more than one element of the written-to tensor refers to a single "
-            "memory location; clone() the tensor before performing the operation"
+            f"{name}: "
+            + (
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+                if xp.overlaps(array)
+                else "the tensor's memory is read-only; write to a clone()"
+            )
         )
     node = None
     try:

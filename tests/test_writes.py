@@ -41,6 +41,29 @@ def compare(program: list[Instruction], device: str = "cpu") -> str:
     return "equal"
 
 
+@settings(max_examples=100)
+@given(programs)
+def test_second_derivatives_of_random_programs(program: list[Instruction]) -> None:
+    seconds = []
+    machines = Library(), Functional()
+    for machine in machines:
+        with np.errstate(all="ignore"):
+            machine.run(program)
+        values = machine.tensors if machine is machines[0] else [machine.read(block) for block in machine.tensors]
+        assume(all(np.all(np.abs(value.detach().array) < 1e3) for value in values))
+        leaves = machine.leaves if machine is machines[0] else [block.leaf for block in machine.leaves]
+        try:
+            slopes = ag.gradients(loss_of(machine, values), leaves, create_graph=True, allow_unused=True)
+            total = sum(ag.sum(ag.sin(slope * 0.1)) for slope in slopes if slope is not None)
+            seconds.append(ag.gradients(total, leaves, allow_unused=True) if total.requires_grad else (None, None))
+        except ag.VersionError:
+            assume(False)
+    for found, expected in zip(*seconds, strict=True):
+        zero = np.zeros(()) if expected is None else expected.array * 0.0
+        found, expected = (zero if grad is None else grad.array for grad in (found, expected))
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
 @settings(max_examples=300)
 @given(programs)
 def test_random_programs(program: list[Instruction]) -> None:
