@@ -301,3 +301,37 @@ def test_many_small_writes_cost_what_they_touch(kind: str) -> None:
     pairs = [(run(5), run(500)) for _ in range(15)]  # 2,000 elements, and 200,000
     small, large = (min(column) for column in zip(*pairs, strict=True))
     assert large < 1.5 * small  # a copy for each write would make it several times more
+
+
+def test_numpys_out_is_written_with_its_history() -> None:
+    x, out = leaf([1.0, 2.0]), ag.zeros(2)
+    assert np.multiply(x, x, out=out) is out
+    ag.sum(out * np.add(out, 1.0, out=(out,))).backward()
+    assert out.array.tolist() == [2, 5]
+    assert x.grad.array.tolist() == [2 * 2 * 2, 2 * 5 * 4]
+    with pytest.raises(ag.ShapeError, match=r"np.add got out= of shape \[2\] for a result of shape \[3\]"):
+        np.add(ag.ones(3), 1.0, out=out)
+    with pytest.raises(ag.DtypeError, match="cannot write a Tensor into a NumPy array"):
+        np.add(x, 1.0, out=np.zeros(2))
+
+
+def test_values_of_cases_are_written_into_new_memory() -> None:
+    def f(row: ag.Tensor) -> ag.Tensor:
+        y = ag.zeros(3)
+        y[1:] = row[:-1] ** 2
+        y[0] += row[2]
+        return y
+
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert ag.vmap(f)(x).array.tolist() == [[3, 1, 4], [6, 16, 25]]
+    for mode in ("forward", "reverse"):
+        assert ag.jacobian(f, mode=mode)(x[0]).array.tolist() == [[0, 0, 1], [2, 0, 0], [0, 4, 0]]
+
+    def viewed(row: ag.Tensor) -> ag.Tensor:
+        y = ag.zeros(3)
+        first = y[:1]
+        y[1:] = row[:-1]
+        return first
+
+    with pytest.raises(ag.InplaceError, match="inside vmap a value that differs from case to case"):
+        ag.vmap(viewed)(x)
