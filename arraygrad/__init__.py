@@ -42,6 +42,8 @@ from arraygrad.errors import (
     VersionError,
 )
 from arraygrad.gradcheck import GradcheckResult, gradcheck, gradgradcheck
+from arraygrad.guard import guard_arrays
+from arraygrad.hooks import RemovableHandle, save_on_cpu, saved_tensors_hooks
 from arraygrad.storage import allow_mutation_on_saved_tensors
 from arraygrad.modes import (
     are_values_checked,
@@ -187,6 +189,7 @@ from arraygrad.transforms import (  # isort: skip  they need the above
     value_and_grad,
     vjp,
 )
+from arraygrad.checkpoint import checkpoint  # isort: skip  as above
 from arraygrad.vectorize import hessian, jacobian, vmap  # isort: skip  as above
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
@@ -203,6 +206,7 @@ __all__ = [
     "IndexingError",
     "InplaceError",
     "MemoryInfo",
+    "RemovableHandle",
     "ShapeError",
     "Tensor",
     "VersionError",
@@ -240,6 +244,7 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "ceil",
+    "checkpoint",
     "clip",
     "complex128",
     "complex64",
@@ -294,6 +299,7 @@ __all__ = [
     "graph_dot",
     "greater",
     "greater_equal",
+    "guard_arrays",
     "hessian",
     "histogram",
     "hvp",
@@ -377,6 +383,8 @@ __all__ = [
     "roll",
     "round",
     "rsqrt",
+    "save_on_cpu",
+    "saved_tensors_hooks",
     "searchsorted",
     "set_anomaly_detection",
     "set_backward_trace",

@@ -23,7 +23,7 @@ from arraygrad.backends import (
     namespaces,
     several_devices,
 )
-from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape, user_location
+from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode, output_node
 from arraygrad.saving import saver
@@ -34,8 +34,8 @@ from arraygrad.views import history, link
 if TYPE_CHECKING:
     from arraygrad.op import Op
 
-#: Set by debug.set_anomaly_detection: sees the operands and the result of every operation.
-forward_check: Callable[[Op, Sequence[Any], Array], None] | None = None
+#: Sees every operation while somebody wants to (see observe.py): anomaly detection, hooks on what is saved.
+observer: Any = None
 
 #: Set by forward.py: calls an operation on tensors with tangents, which are of a subclass of Tensor.
 dual_call: Any = None
@@ -66,8 +66,8 @@ def unary(op: Op) -> Callable[..., Tensor]:
             raise _explain(op, error, (array,)) from error
         if type(result) is not type(array):
             result = _lift(op, xp, result)
-        if forward_check is not None:
-            forward_check(op, (array,), result)
+        if observer is not None:
+            observer.check(op, (array,), result)
         # What Tensor(result) would do, without the call: 0.06 us.
         out = _new_tensor(Tensor)
         out.array = result
@@ -80,7 +80,6 @@ def unary(op: Op) -> Callable[..., Tensor]:
         node.edges = (edge,)
         node.shape = edge.shape if keeps_shape else result.shape
         node.dtype = result.dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
         if saves_output:
             out._box = box = [result]
             node.saved = (box,)
@@ -91,6 +90,7 @@ def unary(op: Op) -> Callable[..., Tensor]:
             node.saved = ()
         else:
             node.saved = save(node.edges, (x,), out)
+        node.extras = None if observer is None else observer.extras(node, (x,), out)
         return out
 
     return call
@@ -147,8 +147,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
             raise _explain(op, error, (array1, array2)) from error
         if type(result) is not xp.array_type:
             result = _lift(op, xp, result)
-        if forward_check is not None:
-            forward_check(op, (array1, array2), result)
+        if observer is not None:
+            observer.check(op, (array1, array2), result)
         out = _new_tensor(Tensor)
         out.array = result
         out._node = out._grad = out._box = out._storage = out._view = None
@@ -159,7 +159,6 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         node.edges = (edge1, edge2)
         node.shape = result.shape
         node.dtype = result.dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
         if saves_other:
             node.saved = (
                 None if edge1 is None else box_of(x2) if type(x2) is Tensor else (array2,),
@@ -170,6 +169,7 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         else:
             values = (x1 if type(x1) is Tensor else array1, x2 if type(x2) is Tensor else array2)
             node.saved = save(node.edges, values, out)
+        node.extras = None if observer is None else observer.extras(node, (x1, x2), out)
         return out
 
     return call
@@ -262,8 +262,8 @@ def generic(op: Op) -> Callable[..., Tensor]:
             return _wrap_several(op, xp, result, operands, [values[i] for i in rules_at], values)
         if type(result) not in namespaces:
             result = _lift(op, xp, result)
-        if forward_check is not None:
-            forward_check(op, operands, result)
+        if observer is not None:
+            observer.check(op, operands, result)
         out = Tensor(result)
         if is_view:
             source = values[0]
@@ -284,8 +284,8 @@ def generic(op: Op) -> Callable[..., Tensor]:
         node.edges = edges
         node.shape = result.shape
         node.dtype = result.dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
         node.saved = save(edges, values, out)
+        node.extras = None if observer is None else observer.extras(node, values, out)
         return out
 
     return call
@@ -296,17 +296,17 @@ def _wrap_several(
 ) -> Any:
     """The tensors of several results, each with a node of its own before the one of the operation."""
     arrays = [result if type(result) in namespaces else _lift(op, xp, result) for result in results]
-    if forward_check is not None:
+    if observer is not None:
         for array in arrays:
-            forward_check(op, operands, array)
+            observer.check(op, operands, array)
     out = op.outputs(*map(Tensor, arrays))
     edges = tuple([history(value) if type(value) is Tensor else None for value in candidates])
     if edges.count(None) < len(edges) and grad_enabled():
         node = _new_node(FunctionNode)
         node.op, node.edges = op, edges
         node.shape, node.dtype = arrays[0].shape, arrays[0].dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
         node.saved = saver(op)(edges, values, out)
+        node.extras = None if observer is None else observer.extras(node, values, out)
         for position, tensor in enumerate(out):
             if _is_floating(tensor.array):
                 tensor._node = output_node(node, position, tensor.array)

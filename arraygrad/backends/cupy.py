@@ -212,7 +212,7 @@ class CupyBackend(Backend):
     def special_function(self, name: str) -> Callable[..., Any]:
         import cupyx.scipy.special as special
 
-        own: dict[str, Any] = {"betaincc": _betaincc, "stdtr": _stdtr}
+        own: dict[str, Any] = {"betaincc": _betaincc, "stdtr": _stdtr, "stdtrit": _stdtrit}
         kernel: Callable[..., Any] | None = getattr(special, name, own.get(name))
         if kernel is None:
             raise DeviceError(f"CuPy {cupy.__version__} has no {name}; move the arrays with to('cpu') first")
@@ -363,6 +363,18 @@ def _stdtr(df: Any, t: Any) -> Array:
     middle = special.betainc(0.5, 0.5 * df, square / (df + square))
     tail = special.betainc(0.5 * df, 0.5, df / (df + square))
     return cupy.where(t < -1.0, 0.5 * tail, cupy.where(t > 1.0, 1.0 - 0.5 * tail, 0.5 + 0.5 * cupy.sign(t) * middle))
+
+
+def _stdtrit(df: Any, p: Any) -> Array:
+    """Its inverse: `t * t / df` is the quotient of the shares whose incomplete beta function is known, as in `_stdtr`."""
+    import cupyx.scipy.special as special
+
+    p = p if isinstance(p, cupy.ndarray) else cupy.full_like(df, p)
+    tails = 2.0 * cupy.minimum(p, 1.0 - p)
+    middle = special.betaincinv(0.5, 0.5 * df, 1.0 - tails)
+    tail = special.betaincinv(0.5 * df, 0.5, tails)
+    ratio = cupy.where(tails < 0.5, (1.0 - tail) / tail, middle / (1.0 - middle))
+    return cupy.sign(p - 0.5) * cupy.sqrt(df * ratio)
 
 
 BACKEND = CupyBackend()
