@@ -366,7 +366,7 @@ def _stdtr(df: Any, t: Any) -> Array:
 
 
 def _stdtrit(df: Any, p: Any) -> Array:
-    """Its inverse: `t * t / df` is the quotient of the shares whose incomplete beta function is known, as in `_stdtr`."""
+    """Its inverse: `t * t / df` is the quotient of two shares whose incomplete beta function is known, as above."""
     import cupyx.scipy.special as special
 
     p = p if isinstance(p, cupy.ndarray) else cupy.full_like(df, p)
