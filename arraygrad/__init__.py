@@ -187,6 +187,7 @@ from arraygrad.transforms import (  # isort: skip  they need the above
     value_and_grad,
     vjp,
 )
+from arraygrad import optim  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"
@@ -355,6 +356,7 @@ __all__ = [
     "not_equal",
     "ones",
     "ones_like",
+    "optim",
     "pad",
     "permute_dims",
     "pi",
