@@ -187,6 +187,7 @@ from arraygrad.transforms import (  # isort: skip  they need the above
     value_and_grad,
     vjp,
 )
+from arraygrad.minimizing import MinimizeResult, minimize  # isort: skip
 from arraygrad import optim  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
@@ -203,6 +204,7 @@ __all__ = [
     "IndexingError",
     "InplaceError",
     "MemoryInfo",
+    "MinimizeResult",
     "ShapeError",
     "Tensor",
     "VersionError",
@@ -340,6 +342,7 @@ __all__ = [
     "memory_info",
     "meshgrid",
     "min",
+    "minimize",
     "minimum",
     "moveaxis",
     "multiply",
