@@ -187,6 +187,7 @@ from arraygrad.transforms import (  # isort: skip  they need the above
     value_and_grad,
     vjp,
 )
+from arraygrad.function import Function, once_differentiable  # isort: skip
 from arraygrad.minimizing import MinimizeResult, minimize  # isort: skip
 from arraygrad import optim  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
@@ -198,6 +199,7 @@ __all__ = [
     "ArraygradError",
     "DeviceError",
     "DtypeError",
+    "Function",
     "GradcheckError",
     "GradcheckResult",
     "GraphError",
@@ -357,6 +359,7 @@ __all__ = [
     "no_grad",
     "nonzero",
     "not_equal",
+    "once_differentiable",
     "ones",
     "ones_like",
     "optim",
