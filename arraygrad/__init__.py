@@ -32,6 +32,7 @@ from arraygrad.dtypes import (
 from arraygrad.dtypes import e, inf, nan, newaxis, pi
 from arraygrad.errors import (
     ArraygradError,
+    ConvergenceError,
     DeviceError,
     DtypeError,
     GradcheckError,
@@ -188,6 +189,7 @@ from arraygrad.transforms import (  # isort: skip  they need the above
     vjp,
 )
 from arraygrad.function import Function, once_differentiable  # isort: skip
+from arraygrad.implicit import fixed_point, implicit_root  # isort: skip
 from arraygrad.minimizing import MinimizeResult, minimize  # isort: skip
 from arraygrad import optim  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
@@ -197,6 +199,7 @@ __array_api_version__ = "2025.12"
 
 __all__ = [
     "ArraygradError",
+    "ConvergenceError",
     "DeviceError",
     "DtypeError",
     "Function",
@@ -279,6 +282,7 @@ __all__ = [
     "eye",
     "fft",
     "finfo",
+    "fixed_point",
     "flip",
     "float16",
     "float32",
@@ -303,6 +307,7 @@ __all__ = [
     "hypot",
     "iinfo",
     "imag",
+    "implicit_root",
     "inf",
     "int16",
     "int32",

@@ -5,6 +5,7 @@
     ├── IndexingError   also an IndexError   an index outside its axis
     ├── DtypeError      also a TypeError     data types and kinds of argument that cannot be used
     ├── DeviceError     also a RuntimeError  unknown, missing or mixed devices
+    ├── ConvergenceError  also a RuntimeError  an iteration that has not come to its end
     └── GraphError      also a RuntimeError  graph state: second backward, bad rules, anomalies
         ├── VersionError                     a saved value was written to before backward read it
         └── InplaceError                     an in-place write that would lose gradient history
@@ -37,6 +38,10 @@ class DtypeError(ArraygradError, TypeError):
 
 class DeviceError(ArraygradError, RuntimeError):
     """A device is unknown, not available here, or mixed with another one."""
+
+
+class ConvergenceError(ArraygradError, RuntimeError):
+    """An iteration has not converged, or what it needs to be inverted cannot be."""
 
 
 class GraphError(ArraygradError, RuntimeError):

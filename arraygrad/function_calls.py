@@ -20,7 +20,7 @@ import arraygrad as ag
 from arraygrad.backends import is_array, namespaces
 from arraygrad.engine import apply_rules
 from arraygrad.errors import DtypeError, GraphError, InplaceError, format_shape
-from arraygrad.forward import Dual, level_of, primal_of, tangent_of, transposed
+from arraygrad.forward import Dual, level_of, primal_of, tangent_of, transposed, without_history
 from arraygrad.modes import enable_grad, grad_enabled, no_grad
 from arraygrad.node import FunctionNode, output_node
 from arraygrad.recording import RECORDING
@@ -261,7 +261,7 @@ def _by_backward(call: _Call, results: Any, primals: Any, tangents: Any, saved: 
         grads = apply_rules(RECORDING, node, zeros[0] if call.outputs is None else zeros, boxes, inputs)
         pairs = [(g, t) for g, t in zip(grads, tangents, strict=True) if g is not None and t is not None]
         slopes = transposed([g for g, _ in pairs], [z for z in zeros if z is not None], [t for _, t in pairs])
-    stream = iter(slopes if grad_enabled() else [slope if slope is None else slope.detach() for slope in slopes])
+    stream = iter(slopes if grad_enabled() else map(without_history, slopes))
     return [None if zero is None else next(stream) for zero in zeros]
 
 

@@ -97,7 +97,7 @@ def minimize(
     with no_grad(), _bar(progress) as problem.bar:
         found = scipy_backend.minimize(
             problem.value if kind == "" else problem.value_and_grad,
-            problem.host(problem.ravel.flat(problem.ravel.tree)),
+            problem.host(problem.ravel.flat(x0)),
             method=method,
             callback=problem.after_iteration if callback is not None or progress else None,
             tol=tol,

@@ -37,7 +37,7 @@ class Ravel:
         for item in items:
             if item.dtype.kind not in "fc":
                 raise DtypeError(f"{name} takes floating point numbers, got {item.dtype}; convert with astype first")
-        self.tree = rebuild(tree, items)
+        self.tree = rebuild(tree, [None] * len(items))  # the structure: what a graph holds must hold no tensors
         self.shapes, self.dtypes = [item.shape for item in items], [item.dtype for item in items]
         self.device = items[0].device if items else None
         self.dtype = ag.result_type(*[_real_dtype(dtype) for dtype in self.dtypes]) if items else ag.float64
@@ -56,16 +56,18 @@ class Ravel:
         parts = []
         for item, shape, dtype in zip(items, self.shapes, self.dtypes, strict=True):
             if not isinstance(item, Tensor):
-                item = ag.asarray(item, device=_place(item, self.device))
+                item = ag.asarray(item, device=_place(item, self.device)).to(self.device)
             if item.shape != shape:
                 raise ShapeError(
                     f"{self.name}: {what} has shape {format_shape(item.shape)}, expected {format_shape(shape)}"
                 )
             if item.dtype.kind == "c" and dtype.kind != "c":
                 raise DtypeError(f"{self.name}: {what} is complex where real numbers were expected")
+            if dtype.kind == "c":
+                item = ag.astype(item, dtype, copy=False)
             for part in (ag.real, ag.imag) if dtype.kind == "c" else (ag.real,):
                 parts.append(ag.reshape(ag.astype(part(item), self.dtype, copy=False), (-1,)))
-        return ag.concat(parts) if parts else ag.zeros(0)
+        return ag.concat(parts) if parts else ag.zeros(0, device=self.device)
 
     def unflat(self, vector: Tensor) -> Any:
         """The container of a vector, with the data types of the one that it is structured as."""

@@ -168,7 +168,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
             ag.zeros_like(y.detach()) if slope is None else slope
             for y, slope in zip(leaves(tape.out), slopes, strict=True)
         ]
-        return rebuild(tape.out, slopes if tape.is_recorded else [slope.detach() for slope in slopes])
+        return rebuild(tape.out, slopes if tape.is_recorded else [_without_history(slope) for slope in slopes])
 
     return tape.result, push
 
