@@ -43,6 +43,7 @@ from arraygrad.errors import (
     VersionError,
 )
 from arraygrad.gradcheck import GradcheckResult, gradcheck, gradgradcheck
+from arraygrad.hooks import RemovableHandle, save_on_cpu, saved_tensors_hooks
 from arraygrad.storage import allow_mutation_on_saved_tensors
 from arraygrad.modes import (
     are_values_checked,
@@ -188,6 +189,8 @@ from arraygrad.transforms import (  # isort: skip  they need the above
     value_and_grad,
     vjp,
 )
+from arraygrad.checkpoint import checkpoint  # isort: skip  as above
+from arraygrad.vectorize import hessian, jacobian, vmap  # isort: skip  as above
 from arraygrad.function import Function, once_differentiable  # isort: skip
 from arraygrad.implicit import fixed_point, implicit_root  # isort: skip
 from arraygrad.minimizing import MinimizeResult, minimize  # isort: skip
@@ -210,6 +213,7 @@ __all__ = [
     "InplaceError",
     "MemoryInfo",
     "MinimizeResult",
+    "RemovableHandle",
     "ShapeError",
     "Tensor",
     "VersionError",
@@ -247,6 +251,7 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "ceil",
+    "checkpoint",
     "clip",
     "complex128",
     "complex64",
@@ -302,6 +307,7 @@ __all__ = [
     "graph_dot",
     "greater",
     "greater_equal",
+    "hessian",
     "histogram",
     "hvp",
     "hypot",
@@ -320,6 +326,7 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "jacobian",
     "jvp",
     "kron",
     "less",
@@ -387,6 +394,8 @@ __all__ = [
     "roll",
     "round",
     "rsqrt",
+    "save_on_cpu",
+    "saved_tensors_hooks",
     "searchsorted",
     "set_anomaly_detection",
     "set_backward_trace",
@@ -439,7 +448,12 @@ __all__ = [
     "vecdot",
     "vector_norm",
     "vjp",
+    "vmap",
     "where",
     "zeros",
     "zeros_like",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from arraygrad.backends import Array, Backend
+from arraygrad.backends import Array, Backend, namespaces
 from arraygrad.errors import GraphError, ShapeError, format_shape
 
 
@@ -88,8 +88,15 @@ def sum_to_shape(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
     return xp.reshape(xp.lift(total), shape)  # NumPy returns a scalar where no axis is left
 
 
+#: Set by batching.py: sums over the cases of a batch that the input did not have.
+over_cases: Any = None
+
+
 def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], dtype: Any) -> Array:
     """Give a rule's result the shape and data type of the input that it belongs to."""
+    if type(grad.shape) is not tuple:
+        grad = over_cases(grad, shape)
+        xp = namespaces.get(type(grad), xp)
     if grad.shape != shape:
         try:
             # An elementwise rule's result must be of the output's shape; summing any other would hide a mistake.

@@ -46,6 +46,7 @@ def gradients(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
+    is_batched: bool = False,
 ) -> Any:
     """Return the gradients of `outputs` with respect to `inputs`, and leave every `grad` alone.
 
@@ -57,6 +58,8 @@ def gradients(
         retain_graph: keep what the graph has saved. By default what `create_graph` says.
         create_graph: record this backward, so that the gradients have gradients.
         allow_unused: return None for an input that no output depends on, instead of raising.
+        is_batched: each cotangent has one more axis, the first, of many cotangents; so have the gradients. One run
+            for all of them.
 
     Raises:
         GraphError: an output or an input does not require grad, or no output depends on an input.
@@ -73,6 +76,12 @@ def gradients(
     cotangents = [grad_outputs] if isinstance(outputs, Tensor) else list(grad_outputs or [None] * len(roots))
     if len(cotangents) != len(roots):
         raise ShapeError(f"gradients got {len(roots)} outputs and {len(cotangents)} grad_outputs")
+    if is_batched:
+        from arraygrad.vectorize import batched_gradients
+
+        options = {"retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow_unused}
+        found = batched_gradients(roots, tensors, cotangents, **options)
+        return found[0] if isinstance(inputs, Tensor) else found
     nodes = nodes_of("gradients", tensors)
     seeds = []
     for root, cotangent in zip(roots, cotangents, strict=True):
@@ -134,6 +143,9 @@ def _seed(root: Tensor, gradient: Any, create_graph: bool) -> Any:
             f"gradient shape {format_shape(gradient.shape)} does not match output shape {format_shape(array.shape)}"
         )
     check_devices("backward", array, gradient)
+    if xp.is_batched and type(gradient) is not type(array):  # the same in all cases
+        given = gradient = given + Tensor(xp.zeros_like(array))
+        gradient = gradient.array
     if create_graph:
         given = given if isinstance(given, Tensor) else root._like(gradient)
         return given if gradient.dtype == array.dtype else given.astype(root.dtype)

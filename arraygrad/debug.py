@@ -75,11 +75,12 @@ def set_anomaly_detection(flag: bool) -> None:
     >>> ag.set_anomaly_detection(True)
     >>> ag.set_anomaly_detection(False)
     """
-    from arraygrad import record
+    from arraygrad import observe
 
     global _anomaly
-    _anomaly = bool(flag)
-    record.forward_check = check_forward if _anomaly else None
+    if bool(flag) != _anomaly:
+        _anomaly = bool(flag)
+        (observe.add if _anomaly else observe.remove)(observe.checks, check_forward)
 
 
 @contextmanager

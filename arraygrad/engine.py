@@ -19,6 +19,7 @@ from arraygrad import debug
 from arraygrad.accumulate import FRESH, Buffer, OutputPart, Owned, Part, fit, getrefcount
 from arraygrad.backends import NUMPY, Array, Backend, is_array, namespaces, several_devices
 from arraygrad.errors import GraphError
+from arraygrad.hooks import run_hooks, run_hooks_after, run_hooks_of_leaf, unpacked
 from arraygrad.modes import enable_grad
 from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
 from arraygrad.storage import Storage, check_saved, mark_written
@@ -151,6 +152,9 @@ def run(
         raise
     for accumulator, grad in leaves:
         _accumulate(accumulator, grad)
+    for accumulator, _ in leaves:
+        if accumulator.extras is not None:
+            run_hooks_of_leaf(accumulator)
     grads = [watched[node] for node in targets or ()]
     # A tensor asked for twice gets two arrays: nobody else holds what this returns.
     return [
@@ -199,17 +203,22 @@ def _run_nodes(
     array_type: Any = None
     dtype: Any = None
     is_complex_node = has_written = False
+    lifting: Any = None
     xp: Backend = NUMPY
     while ready:
         node, g = ready.pop()
         if g is not None and (type(g) is not array_type or several_devices):
             array = next(part for part in g if part is not None) if type(g) is list else g
             array_type, xp = type(array), recording or namespaces[type(array)]
+            lifting = recording or (xp if xp.is_batched else None)
             scope.close()
             scope.enter_context(xp.scope(xp.device(array)))
             del array  # or it would count as an owner of what a leaf receives
         if trace is not None and g is not None:
             debug.trace_node(trace, node, g)
+        if node.extras is not None and g is not None:
+            g = run_hooks(node, g)
+            _retain(xp, node, g, retained)
         if type(node) is not FunctionNode:
             # A leaf keeps its gradient and a write changes its cotangent: an array that only this loop holds
             # serves as it is, any other is copied.
@@ -225,9 +234,9 @@ def _run_nodes(
                     leaves.append((node, g))
                 continue
             has_written = True
-        if node.extras is not None and g is not None:
-            _retain(xp, node, g, retained)
         edges, saved = node.edges, node.saved
+        if node.extras is not None and "packed" in node.extras:
+            saved = unpacked(node)
         if between is not None:
             if node in watched and g is not None:
                 watched[node] = xp.copy(g)
@@ -240,12 +249,14 @@ def _run_nodes(
             if node.dtype is not dtype:
                 dtype = node.dtype
                 is_complex_node = dtype in xp.complex_dtypes
-            if recording is not None:
-                saved = recording.lifted(node)
+            if lifting is not None:
+                saved = lifting.lifted(node, saved)
             if is_complex_node and node.op.is_holomorphic:
                 grads = _run_conjugated(xp, node, g, saved, edges)
             else:
                 grads = node.op.run(xp, g, saved, edges)
+        if node.extras is not None and "after" in node.extras:
+            grads = run_hooks_after(node, g, _lifted_all(xp, node, edges, grads))
         if anomaly:
             debug.check_gradients(node, grads)
         finished.append(node)
@@ -258,7 +269,7 @@ def _run_nodes(
             buffer = shared.get(edge)
             if type(grad) is not array_type:  # a part, a NumPy scalar, another device, nothing
                 grad = _lift(xp, node, edge, grad, grads, buffer)
-            elif grad.dtype is not edge.dtype or grad.shape != edge.shape:
+            elif grad.dtype is not edge.dtype or grad.shape != edge.shape or lifting is not None:
                 grad = fit(xp, node, _position(grads, grad), grad, edge.shape, edge.dtype)
             if buffer is None:
                 ready.append((edge, grad))
@@ -294,6 +305,10 @@ def apply_rules(xp: Any, node: FunctionNode, g: Any, saved: Any, edges: Sequence
     """Run the rules of one node: the gradient of each edge, or of what has its shape and data type."""
     is_conjugated = node.dtype in xp.complex_dtypes and node.op.is_holomorphic
     grads = _run_conjugated(xp, node, g, saved, edges) if is_conjugated else node.op.run(xp, g, saved, edges)
+    return _lifted_all(xp, node, edges, grads)
+
+
+def _lifted_all(xp: Any, node: FunctionNode, edges: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
     return [
         None if edge is None else _lift(xp, node, edge, grad, grads, None)
         for edge, grad in zip(edges, grads, strict=True)
@@ -333,7 +348,7 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence
     return fit(namespaces.get(type(grad), xp), node, position, grad, edge.shape, edge.dtype)
 
 
-def _retain(xp: Any, node: FunctionNode, g: Any, retained: list[tuple[Tensor, Tensor | None]]) -> None:
+def _retain(xp: Any, node: Node, g: Any, retained: list[tuple[Tensor, Tensor | None]]) -> None:
     """Store the cotangent in the tensors that asked for it with `retain_grad`."""
     assert node.extras is not None
     for reference in node.extras.get("retained", ()):

@@ -73,10 +73,10 @@ def tangent_of(value: Any, level: int) -> Tensor | None:
 
 
 def without_history(x: Any) -> Any:
-    """A tensor with its tangents (which `detach` drops, too), but without history; None stays."""
+    """A tensor with its tangents, which `detach` would drop, but without history; anything else as it is."""
     if isinstance(x, Dual):
         return Dual(without_history(x.primal), without_history(x.tangent), x.level)
-    return x if x is None else x.detach()
+    return x.detach() if isinstance(x, Tensor) else x
 
 
 def call(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

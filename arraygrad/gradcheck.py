@@ -10,10 +10,10 @@ from itertools import product
 from typing import Any
 
 from arraygrad.autograd import gradients
-from arraygrad.backends import Array, namespaces
+from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import DtypeError, GradcheckError, GraphError, format_shape
 from arraygrad.modes import enable_grad, no_grad
-from arraygrad.ops import creation, elementwise
+from arraygrad.ops import creation, elementwise, manipulation
 from arraygrad.tensor import Tensor
 
 
@@ -37,17 +37,25 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     projection_seed: int = 0,
+    projections: int = 1,
+    fast_mode: bool = False,
+    check_forward_ad: bool = False,
+    check_batched_grad: bool = False,
     raise_exception: bool = True,
 ) -> GradcheckResult:
     """Check the gradients of `f(*inputs)` against central differences.
 
     The outputs, of any shape, are projected on a fixed random direction, so that one backward checks them
-    all. An analytic value `a` passes against a numeric `n` if `|a - n| <= atol + rtol * |n|`. Away from
-    points where `f` has a kink: there the two differ rightly.
+    all. An analytic value `a` passes against a numeric `n` if `|a - n| <= atol + rtol * |n|`. Where the slopes to
+    both sides differ, the report says "non-differentiable here" instead of blaming the gradient alone.
 
     Args:
         f: returns one tensor, or a tuple or list of them.
         inputs: leaves that require grad, float64 or complex128. Their `grad` is cleared, their values are restored.
+        projections: how many random directions, from `projection_seed` on.
+        fast_mode: vary all elements at once along a random direction instead of one by one: two calls of `f`.
+        check_forward_ad: compare forward mode with backward, too.
+        check_batched_grad: compare a batch of cotangents with one at a time, too.
         raise_exception: raise what was found; otherwise return it.
 
     Raises:
@@ -58,25 +66,30 @@ def gradcheck(
 
     >>> import arraygrad as ag
     >>> x = ag.tensor([0.5, 1.5], requires_grad=True)
-    >>> bool(ag.gradcheck(ag.tanh, [x]))
+    >>> bool(ag.gradcheck(ag.tanh, [x], check_forward_ad=True))
     True
     """
     tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     for position, tensor in enumerate(tensors):
         _check_input(position, tensor)
     originals = [namespaces[type(tensor.array)].copy(tensor.array) for tensor in tensors]
-    lines = []
+    lines: list[str] = []
     try:
-        analytic, weights = _analytic(f, tensors, projection_seed)
+        for seed in range(projection_seed, projection_seed + projections):
+            analytic, weights = _analytic(f, tensors, seed)
 
-        def value() -> float:
-            with no_grad():
-                return float(_project(_outputs(f, tensors), weights))
+            def value(weights: list[Tensor | None] = weights) -> float:
+                with no_grad():
+                    return float(_project(_outputs(f, tensors), weights))
 
-        for position, tensor in enumerate(tensors):
-            for a, (index, n) in zip(analytic[position], _numeric(value, tensor, eps), strict=True):
-                if not abs(a - n) <= atol + rtol * abs(n):
-                    lines.append(f"input {position} element {format_shape(index)}: analytic {a} != numeric {n}")
+            if fast_mode:
+                lines += _along_one_direction(value, tensors, analytic, seed, eps, atol, rtol)
+            else:
+                lines += _element_by_element(value, tensors, analytic, eps, atol, rtol)
+            if check_forward_ad:
+                lines += _against_forward_mode(f, tensors, analytic, weights, seed, atol, rtol)
+            if check_batched_grad:
+                lines += _against_batches(f, tensors, seed, atol, rtol)
     finally:
         for tensor, original in zip(tensors, originals, strict=True):
             namespaces[type(original)].setitem(tensor.array, ..., original)  # f may have written to it
@@ -88,14 +101,7 @@ def gradcheck(
 
 
 def gradgradcheck(
-    f: Callable[..., Any],
-    inputs: Tensor | Sequence[Tensor],
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    projection_seed: int = 0,
-    raise_exception: bool = True,
+    f: Callable[..., Any], inputs: Tensor | Sequence[Tensor], *, projection_seed: int = 0, **options: Any
 ) -> GradcheckResult:
     """Check the second derivatives of `f(*inputs)`: the gradients of its gradients, by `gradcheck`.
 
@@ -121,18 +127,109 @@ def gradgradcheck(
         with enable_grad():
             outputs = _outputs(f, args[: len(tensors)])
             roots = [output for output, weight in zip(outputs, weights, strict=True) if weight is not None]
-            grads = gradients(roots, tensors, args[len(tensors) :], create_graph=True, allow_unused=True)
+            grads = gradients(roots, args[: len(tensors)], args[len(tensors) :], create_graph=True, allow_unused=True)
             return [grad for grad in grads if grad is not None]
 
-    return gradcheck(
-        gradient,
-        [*tensors, *cotangents],
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        projection_seed=projection_seed,
-        raise_exception=raise_exception,
+    return gradcheck(gradient, [*tensors, *cotangents], projection_seed=projection_seed, **options)
+
+
+def _element_by_element(
+    value: Callable[[], float],
+    tensors: Sequence[Tensor],
+    analytic: Sequence[Sequence[complex]],
+    eps: float,
+    atol: float,
+    rtol: float,
+) -> Iterator[str]:
+    middle = value()
+    for position, tensor in enumerate(tensors):
+        for a, (index, n, kink) in zip(analytic[position], _numeric(value, tensor, eps, middle), strict=True):
+            if not abs(a - n) <= atol + rtol * abs(n):
+                line = f"input {position} element {format_shape(index)}: analytic {a} != numeric {n}"
+                yield f"{line}; non-differentiable here: {kink}" if kink else line
+
+
+def _direction(tensors: Sequence[Tensor], seed: int) -> list[Array]:
+    """Random values of the shapes of the tensors, as NumPy arrays."""
+    return [_to_host(weight.array) for weight in _weights(tensors, seed + 1_000) if weight is not None]
+
+
+def _product(analytic: Sequence[Sequence[complex]], directions: Sequence[Array]) -> float:
+    """The slope along a direction, from the gradients."""
+    return sum(
+        (complex(a).conjugate() * complex(d)).real
+        for grads, direction in zip(analytic, directions, strict=True)
+        for a, d in zip(grads, direction.ravel().tolist(), strict=True)
     )
+
+
+def _along_one_direction(
+    value: Callable[[], float],
+    tensors: Sequence[Tensor],
+    analytic: Sequence[Sequence[complex]],
+    seed: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+) -> Iterator[str]:
+    directions = _direction(tensors, seed)
+    originals = [namespaces[type(tensor.array)].copy(tensor.array) for tensor in tensors]
+
+    def moved(step: float) -> float:
+        for tensor, original, direction in zip(tensors, originals, directions, strict=True):
+            xp = namespaces[type(original)]
+            shift = xp.from_host(NUMPY.lift(direction * step), tensor.device)
+            xp.setitem(tensor.array, ..., original + shift)
+        return value()
+
+    numeric = (moved(eps) - moved(-eps)) / (2 * eps)
+    moved(0.0)
+    a = _product(analytic, directions)
+    if not abs(a - numeric) <= atol + rtol * abs(numeric):
+        yield f"along a random direction: analytic {a} != numeric {numeric}"
+
+
+def _against_forward_mode(
+    f: Callable[..., Any],
+    tensors: Sequence[Tensor],
+    analytic: Sequence[Sequence[complex]],
+    weights: Sequence[Tensor | None],
+    seed: int,
+    atol: float,
+    rtol: float,
+) -> Iterator[str]:
+    """What backward and forward mode say of one slope must agree: <w, J t> is <J^T w, t>."""
+    from arraygrad.transforms import jvp
+
+    directions = _direction(tensors, seed)
+    tangents = [
+        creation.asarray(namespaces[type(t.array)].from_host(NUMPY.lift(d), t.device))
+        for t, d in zip(tensors, directions, strict=True)
+    ]
+    _, slopes = jvp(lambda *args: tuple(_outputs(f, args)), [t.detach() for t in tensors], tangents)
+    forward = float(_project([slope.detach() for slope in slopes], [w and w.conj() for w in weights]))
+    backward = _product(analytic, directions)
+    if not abs(forward - backward) <= atol + rtol * abs(backward):
+        yield f"along a random direction: forward mode gives {forward}, backward {backward}"
+
+
+def _against_batches(
+    f: Callable[..., Any], tensors: Sequence[Tensor], seed: int, atol: float, rtol: float
+) -> Iterator[str]:
+    """A batch of two cotangents must give what each of them gives alone."""
+    with enable_grad():
+        roots = [output for output in _outputs(f, tensors) if output.requires_grad]
+    pairs = [[w for w in _weights(roots, seed + k) if w is not None] for k in (2_000, 3_000)]
+    alone = [gradients(roots, tensors, pair, retain_graph=True, allow_unused=True) for pair in pairs]
+    stacked = [manipulation.stack([w1, w2]) for w1, w2 in zip(*pairs, strict=True)]
+    batch = gradients(roots, tensors, stacked, allow_unused=True, is_batched=True)
+    for position, grads in enumerate(zip(*alone, strict=True)):
+        for k, grad in enumerate(grads):
+            if grad is None:
+                continue
+            single, many = _to_host(grad.array), _to_host(batch[position].array)[k]
+            if not NUMPY.all(abs(single - many) <= atol + rtol * abs(single)):
+                yield f"input {position}: a batch of cotangents gives other gradients than one at a time"
 
 
 def _analytic(
@@ -196,13 +293,16 @@ def _project(outputs: Sequence[Tensor], weights: Sequence[Tensor | None]) -> Ten
     return functools.reduce(elementwise.add, parts)
 
 
-def _numeric(value: Callable[[], float], tensor: Tensor, eps: float) -> Iterator[tuple[tuple[int, ...], complex]]:
-    """Central differences of `value` in each element, which is restored whatever happens."""
+def _numeric(
+    value: Callable[[], float], tensor: Tensor, eps: float, middle: float
+) -> Iterator[tuple[tuple[int, ...], complex, str]]:
+    """Central differences of `value` in each element, which is restored whatever happens, and what kink there is."""
     xp, array = namespaces[type(tensor.array)], tensor.array
     directions = (1.0, 1j) if tensor.dtype.kind == "c" else (1.0,)
     for index in product(*map(range, tensor.shape)):
         original = xp.to_host(xp.getitem(array, index)).item()
         slope: complex = 0.0
+        kink = ""
         for direction in directions:
             try:
                 xp.setitem(array, index, original + eps * direction)
@@ -212,4 +312,7 @@ def _numeric(value: Callable[[], float], tensor: Tensor, eps: float) -> Iterator
             finally:
                 xp.setitem(array, index, original)
             slope += (above - below) / (2 * eps) * direction
-        yield index, slope
+            left, right = (middle - below) / eps, (above - middle) / eps
+            if abs(right - left) > 1e-2 * max(abs(left), abs(right), 1e-3):
+                kink = f"the slope is {left:g} to one side and {right:g} to the other"
+        yield index, slope, kink

@@ -352,9 +352,10 @@ def _indices(target: Tensor, axis: int, indices: Any, name: str) -> Array:
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(f"{name}: axis {axis} is outside a tensor of shape {format_shape(array.shape)}")
     size = array.shape[axis]
-    if are_values_checked() and 0 not in raw.shape and (int(xp.min(raw)) < -size or int(xp.max(raw)) >= size):
-        raise IndexingError(f"{name}: an index is outside axis {axis} of size {size}")
-    return xp.copy(raw)
+    with xp.scope(target.device):
+        if are_values_checked() and 0 not in raw.shape and bool(xp.any((raw < -size) | (raw >= size))):
+            raise IndexingError(f"{name}: an index is outside axis {axis} of size {size}")
+        return xp.copy(raw)
 
 
 def _reworded(name: str, error: Exception) -> ArraygradError:

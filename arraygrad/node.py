@@ -17,10 +17,12 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from arraygrad.accumulate import OutputPart
 from arraygrad.backends import Array
+from arraygrad.hooks import RemovableHandle, register
 
 if TYPE_CHECKING:
     from arraygrad.op import Op
@@ -56,7 +58,8 @@ class FunctionNode:
     shape: tuple[int, ...]
     dtype: Any
     #: Seldom needed: "retained" (weak references to tensors), "site" (file:line, in anomaly mode),
-    #: "failure" (of the backward that released the node), "outputs" (weak references to the nodes of each).
+    #: "failure" (of the backward that released the node), "outputs" (weak references to the nodes of each), "hooks" and
+    #: "after" (see hooks.py), "packed" (its boxes are PackedBoxes).
     extras: dict[str, Any] | None
 
     @property
@@ -73,6 +76,19 @@ class FunctionNode:
             else (edge, 0)
             for edge in made_by(self).edges
         )
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` when backward reaches the node; a tuple that it returns replaces them."""
+
+        def takes_tuple(grads: Any) -> Any:
+            return hook(grads)
+
+        takes_tuple.takes_tuple = True  # type: ignore[attr-defined]
+        return register(made_by(self), "hooks", takes_tuple)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` when the node has run; a tuple replaces `grad_inputs`."""
+        return register(made_by(self), "after", hook)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -111,18 +127,18 @@ class WriteNode(FunctionNode):
 class AccumulateGrad:
     """Where a graph ends: adds what arrives to the `grad` of one leaf."""
 
-    __slots__ = ("__weakref__", "_leaf", "dtype", "shape")
+    __slots__ = ("__weakref__", "_leaf", "dtype", "extras", "shape")
 
     name: ClassVar[str] = "AccumulateGrad"
     edges: ClassVar[tuple[()]] = ()
     saved: ClassVar[tuple[()]] = ()
-    extras: ClassVar[None] = None
     next_functions: ClassVar[tuple[()]] = ()
 
     def __init__(self, leaf: Tensor) -> None:
         self._leaf = weakref.ref(leaf)
         self.shape: tuple[int, ...] = leaf.array.shape
         self.dtype: Any = leaf.array.dtype
+        self.extras: dict[str, Any] | None = None
 
     @property
     def variable(self) -> Tensor | None:

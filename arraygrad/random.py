@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 from arraygrad import backends
@@ -22,6 +23,8 @@ from arraygrad.tensor import ArrayLike, Tensor
 __all__ = ["Generator", "default_rng"]
 
 Size = int | tuple[int, ...]
+#: Inside a checkpoint: the generators that were drawn from, with their states before.
+drawn_from: ContextVar[dict[Generator, Any] | None] = ContextVar("arraygrad_drawn_from", default=None)
 
 
 class Generator:
@@ -34,8 +37,20 @@ class Generator:
         with self._backend.scope(self.device):
             self._source = self._backend.random_source(seed)
 
+    @property
+    def state(self) -> Any:
+        """Where the stream stands; assign one that was read before to go back there."""
+        return self._source.bit_generator.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self._source.bit_generator.state = state
+
     def _draw(self, method: str, *args: Any, size: Size, dtype: Any = None) -> Tensor:
         shape = (size,) if isinstance(size, int) else tuple(size)
+        noted = drawn_from.get()
+        if noted is not None and self not in noted:
+            noted[self] = self.state
         with self._backend.scope(self.device):
             values: Array = self._backend.from_source(getattr(self._source, method)(*args, shape), self.device)
         result = Tensor(values)

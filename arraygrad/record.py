@@ -23,9 +23,10 @@ from arraygrad.backends import (
     namespaces,
     several_devices,
 )
-from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape, user_location
+from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode, output_node
+from arraygrad.saving import saver
 from arraygrad.storage import box_of
 from arraygrad.tensor import Tensor
 from arraygrad.views import history, link
@@ -33,8 +34,8 @@ from arraygrad.views import history, link
 if TYPE_CHECKING:
     from arraygrad.op import Op
 
-#: Set by debug.set_anomaly_detection: sees the operands and the result of every operation.
-forward_check: Callable[[Op, Sequence[Any], Array], None] | None = None
+#: Sees every operation while somebody wants to (see observe.py): anomaly detection, hooks on what is saved.
+observer: Any = None
 
 #: Set by forward.py: calls an operation on tensors with tangents, which are of a subclass of Tensor.
 dual_call: Any = None
@@ -46,7 +47,7 @@ _new_node = FunctionNode.__new__
 
 def unary(op: Op) -> Callable[..., Tensor]:
     """The caller of an operation on one array and nothing else."""
-    forward, save = op.forward, _saver(op)
+    forward, save = op.forward, saver(op)
     is_constant = op.kind == "constant"
     names = () if is_constant else op.rules[op.inputs[0]].names
     saves_input, saves_output, saves_nothing = names == op.inputs, names == ("out",), not names
@@ -65,8 +66,8 @@ def unary(op: Op) -> Callable[..., Tensor]:
             raise _explain(op, error, (array,)) from error
         if type(result) is not type(array):
             result = _lift(op, xp, result)
-        if forward_check is not None:
-            forward_check(op, (array,), result)
+        if observer is not None:
+            observer.check(op, (array,), result)
         # What Tensor(result) would do, without the call: 0.06 us.
         out = _new_tensor(Tensor)
         out.array = result
@@ -79,7 +80,6 @@ def unary(op: Op) -> Callable[..., Tensor]:
         node.edges = (edge,)
         node.shape = edge.shape if keeps_shape else result.shape
         node.dtype = result.dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
         if saves_output:
             out._box = box = [result]
             node.saved = (box,)
@@ -90,6 +90,7 @@ def unary(op: Op) -> Callable[..., Tensor]:
             node.saved = ()
         else:
             node.saved = save(node.edges, (x,), out)
+        node.extras = None if observer is None else observer.extras(node, (x,), out)
         return out
 
     return call
@@ -100,7 +101,7 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
 
     As an operator's method it leaves operands of unknown types to their own reflected methods.
     """
-    forward, save = op.forward, _saver(op)
+    forward, save = op.forward, saver(op)
     name1, name2 = op.inputs
     names1, names2 = [op.rules[name].names if name in op.rules else () for name in op.inputs]
     saves_other = names1 == (name2,) and names2 == (name1,)
@@ -120,6 +121,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 xp = namespaces[type(array1)]
                 if (type(array2) is not type(array1) or several_devices) and type(array2) in namespaces:
                     xp = common_backend(op.name, (array1, array2))
+                    if xp.is_batched:
+                        array1, array2 = xp.same(array1), xp.same(array2)
             else:
                 array1 = _operand(op, x1)
                 if type(x2) is not Tensor and not is_array(array1):
@@ -127,6 +130,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
                 array2 = x2.array if type(x2) is Tensor else _operand(op, x2)
                 edge2 = history(x2) if type(x2) is Tensor else None
                 xp = common_backend(op.name, [a for a in (array1, array2) if is_array(a)])
+                if xp.is_batched:
+                    array1, array2 = [xp.same(a) if is_array(a) else a for a in (array1, array2)]
         except ForeignOperandError:
             if _has_dual((x1, x2)):
                 return dual_call(op, call, (x1, x2), {})
@@ -142,8 +147,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
             raise _explain(op, error, (array1, array2)) from error
         if type(result) is not xp.array_type:
             result = _lift(op, xp, result)
-        if forward_check is not None:
-            forward_check(op, (array1, array2), result)
+        if observer is not None:
+            observer.check(op, (array1, array2), result)
         out = _new_tensor(Tensor)
         out.array = result
         out._node = out._grad = out._box = out._storage = out._view = None
@@ -154,7 +159,6 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         node.edges = (edge1, edge2)
         node.shape = result.shape
         node.dtype = result.dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
         if saves_other:
             node.saved = (
                 None if edge1 is None else box_of(x2) if type(x2) is Tensor else (array2,),
@@ -165,6 +169,7 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         else:
             values = (x1 if type(x1) is Tensor else array1, x2 if type(x2) is Tensor else array2)
             node.saved = save(node.edges, values, out)
+        node.extras = None if observer is None else observer.extras(node, (x1, x2), out)
         return out
 
     return call
@@ -175,7 +180,7 @@ _MISSING = object()
 
 def generic(op: Op) -> Callable[..., Tensor]:
     """The caller of any operation. Arguments and what becomes of them are lists in the order of parameters."""
-    forward, save, is_view, takes_sequence = op.forward, _saver(op), op.is_view, op.takes_sequence
+    forward, save, is_view, takes_sequence = op.forward, saver(op), op.is_view, op.takes_sequence
     parameters = list(op.signature.parameters.values())
     at = {p.name: i for i, p in enumerate(parameters)}
     defaults = [_MISSING if p.default is p.empty else p.default for p in parameters]
@@ -240,6 +245,9 @@ def generic(op: Op) -> Callable[..., Tensor]:
             values[0] = [_as_tensor(op, v) for v in values[0]] if takes_sequence else _as_tensor(op, values[0])
             return plain_call(*values[:positional], **dict(zip(keywords, values[positional:], strict=True)))
         xp = namespaces[type(arrays[0])] if len(arrays) == 1 else common_backend(op.name, arrays)
+        if xp.is_batched and len(arrays) > 1:
+            for i in inputs_at:
+                raw[i] = [_same(xp, a) for a in raw[i]] if type(raw[i]) is list else _same(xp, raw[i])
         if dtype_at is not None and raw[dtype_at] is not None:
             raw[dtype_at] = xp.dtype(raw[dtype_at])
         keyword_values = dict(zip(keywords, raw[positional:])) if keywords else {}  # noqa: B905  costs 0.1 us
@@ -254,8 +262,8 @@ def generic(op: Op) -> Callable[..., Tensor]:
             return _wrap_several(op, xp, result, operands, [values[i] for i in rules_at], values)
         if type(result) not in namespaces:
             result = _lift(op, xp, result)
-        if forward_check is not None:
-            forward_check(op, operands, result)
+        if observer is not None:
+            observer.check(op, operands, result)
         out = Tensor(result)
         if is_view:
             source = values[0]
@@ -276,8 +284,8 @@ def generic(op: Op) -> Callable[..., Tensor]:
         node.edges = edges
         node.shape = result.shape
         node.dtype = result.dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
         node.saved = save(edges, values, out)
+        node.extras = None if observer is None else observer.extras(node, values, out)
         return out
 
     return call
@@ -288,17 +296,17 @@ def _wrap_several(
 ) -> Any:
     """The tensors of several results, each with a node of its own before the one of the operation."""
     arrays = [result if type(result) in namespaces else _lift(op, xp, result) for result in results]
-    if forward_check is not None:
+    if observer is not None:
         for array in arrays:
-            forward_check(op, operands, array)
+            observer.check(op, operands, array)
     out = op.outputs(*map(Tensor, arrays))
     edges = tuple([history(value) if type(value) is Tensor else None for value in candidates])
     if edges.count(None) < len(edges) and grad_enabled():
         node = _new_node(FunctionNode)
         node.op, node.edges = op, edges
         node.shape, node.dtype = arrays[0].shape, arrays[0].dtype
-        node.extras = None if forward_check is None else {"site": user_location()}
-        node.saved = _saver(op)(edges, values, out)
+        node.saved = saver(op)(edges, values, out)
+        node.extras = None if observer is None else observer.extras(node, values, out)
         for position, tensor in enumerate(out):
             if _is_floating(tensor.array):
                 tensor._node = output_node(node, position, tensor.array)
@@ -307,49 +315,16 @@ def _wrap_several(
     return out
 
 
-def _saver(op: Op) -> Callable[[Sequence[Any], Sequence[Any], Any], tuple[Any, ...]]:
-    """Make the function that collects what the rules of the inputs that require grad ask for."""
-    plan = [(i, _box_maker(op, name)) for i, rule in enumerate(op.rules.values()) for name in rule.names]
-    if len(op.rules) == 1:
-        makers = [make for _, make in plan]
-        return lambda edges, values, out: tuple([make(values, out) for make in makers])
-    return lambda edges, values, out: tuple([None if edges[i] is None else make(values, out) for i, make in plan])
-
-
-def _box_maker(op: Op, name: str) -> Callable[[Sequence[Any], Any], Any]:
-    """Make the function that makes the box of one name: a list for what can be written to, else a tuple."""
-    if name == "out":
-        return lambda values, out: box_of(out)
-    if op.outputs is not None and name in op.outputs._fields:
-        k = op.outputs._fields.index(name)
-        return lambda values, out: box_of(out[k])
-    names = list(op.signature.parameters)
-    if name in op.inputs:
-        i = names.index(name)
-        return lambda values, out: box_of(values[i]) if type(values[i]) is Tensor else (values[i],)
-    if name in names:
-        i = names.index(name)
-        return lambda values, out: (values[i],)
-    source, _, fact = name.rpartition("_")
-    i = names.index(source)
-    if op.takes_sequence:
-        return lambda values, out: (tuple([_fact(value, fact) for value in values[i]]),)
-    return lambda values, out: (_fact(values[i], fact),)
-
-
-def _fact(value: Any, fact: str) -> Any:
-    array = value.array if type(value) is Tensor else value
-    if fact == "device":
-        return namespaces[type(array)].device(array)
-    return getattr(array, fact, () if fact == "shape" else None)  # a number has neither
-
-
 def _in_scope(xp: Backend, array: Array, forward: Callable[..., Array], *args: Any, **kwargs: Any) -> Array:
     """Run a forward where its operands are: CuPy allocates on the current device."""
     if type(array) not in several_devices:
         return forward(xp, *args, **kwargs)
     with xp.scope(xp.device(array)):
         return forward(xp, *args, **kwargs)
+
+
+def _same(xp: Any, operand: Any) -> Any:
+    return xp.same(operand) if is_array(operand) else operand
 
 
 def _lift(op: Op, xp: Backend, result: Any) -> Array:

@@ -85,9 +85,9 @@ class RecordingBackend(Backend):
     def scatter(self, g: Tensor, index: Any, shape: tuple[int, ...], /) -> Tensor:
         return _scatter(g, raw_index(namespaces[type(g.array)], g.array, index), shape)
 
-    def lifted(self, node: FunctionNode) -> Any:
+    def lifted(self, node: FunctionNode, saved: Any) -> Any:
         """What a node has saved, as tensors with their history: an input has its edge, an output the node."""
-        sources, saved = node.op.sources, node.saved
+        sources = node.op.sources
         if sources is None or saved is None:
             return saved
         return [box and (self._lifted(node, source, box),) for source, box in zip(sources, saved, strict=True)]

@@ -9,7 +9,7 @@ the one that unpacking expects. So a check costs nothing until there is a write.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,6 +26,22 @@ class SharedBox(list[Any]):
     """A box of a tensor whose memory has other owners; weakly listed by their Storage."""
 
     __slots__ = ("__weakref__",)
+
+    def keep(self) -> None:
+        """Take a copy, since the memory is about to be written to."""
+        self[0] = namespaces[type(self[0])].copy(self[0])
+
+
+class PackedBox(SharedBox):
+    """A box that holds what a hook made of the array (see hooks.py)."""
+
+    __slots__ = ("pack", "unpack")
+    pack: Callable[[Any], Any]
+    unpack: Callable[[Any], Any]
+
+    def keep(self) -> None:
+        """Pack a copy."""
+        self[0] = self.pack(self.unpack(self[0]).clone())
 
 
 class Storage:
@@ -51,6 +67,10 @@ class Storage:
             self._boxes = [reference for reference in self._boxes if reference() is not None]
             self._limit = 2 * len(self._boxes) + 8
         return box
+
+    def list_box(self, box: SharedBox) -> None:
+        """List a box that was made elsewhere."""
+        self._boxes.append(weakref.ref(box))
 
     def take_boxes(self) -> list[list[Any]]:
         """Return the boxes that hold this memory, and forget them: a write is about to change it."""
@@ -79,7 +99,10 @@ def storage_of(tensor: Tensor) -> Storage:
 def keep_saved(tensor: Tensor) -> None:
     """Before a write: give those that saved this memory a copy of what they saved."""
     for box in storage_of(tensor).take_boxes():
-        box[0] = namespaces[type(box[0])].copy(box[0])
+        if isinstance(box, SharedBox):
+            box.keep()
+        else:
+            box[0] = namespaces[type(box[0])].copy(box[0])
     tensor._box = None
 
 

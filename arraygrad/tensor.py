@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, TypeAlias
 
 from arraygrad import backends
 from arraygrad.backends import NUMPY, Array, namespaces
 from arraygrad.errors import DeviceError, DtypeError, GraphError, ShapeError, format_shape
+from arraygrad.hooks import RemovableHandle, register
 from arraygrad.methods import ArrayMethods
 from arraygrad.node import AccumulateGrad, FunctionNode, made_by
 from arraygrad.protocols import Protocols
@@ -213,6 +214,31 @@ class Tensor(ArrayMethods, Protocols):
             retained = extras.setdefault("retained", [])
             if not any(reference() is self for reference in retained):
                 retained.append(weakref.ref(self))
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook(grad)` when backward has this tensor's gradient; what it returns, if anything, goes on instead.
+
+        The hook belongs to the history that the tensor has now. `remove()` of the result takes it away.
+
+        >>> import arraygrad as ag
+        >>> x = ag.tensor(1.0, requires_grad=True)
+        >>> y = x * 3.0
+        >>> with y.register_hook(lambda grad: grad * 2.0):
+        ...     y.backward()
+        >>> x.grad.item()
+        6.0
+        """
+        node = history(self)
+        if node is None:
+            raise GraphError("cannot register a hook on a tensor that doesn't require gradient")
+        return register(node, "hooks", hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook(tensor)` after backward has added to the `grad` of this leaf, and of all others."""
+        node = history(self)
+        if not isinstance(node, AccumulateGrad):
+            raise GraphError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return register(node, "accumulated", hook)
 
     def detach(self) -> Tensor:
         """Return a tensor of the same memory without history; a write to it counts for both."""

@@ -13,9 +13,10 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.autograd import gradients
-from arraygrad.backends import is_array, is_number
+from arraygrad.backends import is_array, is_number, namespaces
+from arraygrad.batching import active, zero_in_all_cases
 from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
-from arraygrad.forward import Dual, level_of, new_level, primal_of, tangent_of, transposed
+from arraygrad.forward import Dual, level_of, new_level, primal_of, tangent_of, transposed, without_history
 from arraygrad.modes import enable_grad, is_grad_enabled
 from arraygrad.node import AccumulateGrad
 from arraygrad.tensor import Tensor
@@ -41,7 +42,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> [x.item() for x in pullback(10.0)]
     [30.0, 20.0]
     """
-    tape = _Tape("vjp", f, primals, {}, range(len(primals)), has_aux)
+    tape = Tape("vjp", f, primals, {}, range(len(primals)), has_aux)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         given = [ag.asarray(g) for g in leaves_like(tape.out, cotangent, "vjp: the cotangent")]
@@ -69,8 +70,8 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        numbers = _numbers("grad", argnums, args)
-        tape = _Tape("grad", f, args, kwargs, numbers, has_aux)
+        numbers = numbers_of("grad", argnums, args)
+        tape = Tape("grad", f, args, kwargs, numbers, has_aux)
         out = tape.out
         if not isinstance(out, Tensor) or out.dtype.kind != "f" or out.size != 1:
             got = f"{out.dtype} {format_shape(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
@@ -113,7 +114,7 @@ def elementwise_grad(f: Function, argnum: int = 0) -> Function:
 
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> Any:
-        tape = _Tape("elementwise_grad", f, args, kwargs, _numbers("elementwise_grad", argnum, args), False)
+        tape = Tape("elementwise_grad", f, args, kwargs, numbers_of("elementwise_grad", argnum, args), False)
         return tape.pull([ag.ones_like(y.detach()) for y in leaves(tape.out)], retain_graph=False)[0]
 
     return function
@@ -135,7 +136,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
     """
     level = new_level()
     primals, tangents = tuple(primals), tuple(tangents)
-    points = [_as_float("jvp", x) for x in leaves(primals)]
+    points = [as_float("jvp", x) for x in leaves(primals)]
     directions = [
         _as_direction(x, t) for x, t in zip(points, leaves_like(primals, tangents, "jvp: the tangents"), strict=True)
     ]
@@ -155,7 +156,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     >>> push(1.0).item(), push(10.0).item()
     (6.0, 60.0)
     """
-    tape = _Tape("linearize", f, primals, {}, range(len(primals)), False)
+    tape = Tape("linearize", f, primals, {}, range(len(primals)), False)
     with enable_grad():
         cotangents = [ag.zeros_like(y.detach()).requires_grad_() for y in leaves(tape.out)]
         grads = tape.raw_pull(cotangents, create_graph=True, retain_graph=True)
@@ -168,7 +169,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
             ag.zeros_like(y.detach()) if slope is None else slope
             for y, slope in zip(leaves(tape.out), slopes, strict=True)
         ]
-        return rebuild(tape.out, slopes if tape.is_recorded else [_without_history(slope) for slope in slopes])
+        return rebuild(tape.out, slopes if tape.is_recorded else [without_history(slope) for slope in slopes])
 
     return tape.result, push
 
@@ -187,7 +188,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return product[0] if len(primals) == 1 else product
 
 
-class _Tape:
+class Tape:
     """One run of `f` with fresh inputs, and its pullback."""
 
     def __init__(
@@ -200,7 +201,7 @@ class _Tape:
             out = f(*[fresh.get(i, arg) for i, arg in enumerate(args)], **kwargs)
             self.out, *aux = out if has_aux else (out,)
         self.inputs = [x for i in numbers for x in leaves(fresh[i])]
-        self.nodes = [history(_innermost(x)) for x in self.inputs]
+        self.nodes = [history(innermost(x)) for x in self.inputs]
         outputs = leaves(self.out)
         for y in outputs:
             if not isinstance(y, Tensor):
@@ -211,11 +212,11 @@ class _Tape:
         self.aux = self._plain(aux[0]) if has_aux else None
 
     def _plain(self, tree: Any) -> Any:
-        return tree if self.is_recorded else tree_map(_without_history, tree)
+        return tree if self.is_recorded else tree_map(without_history, tree)
 
     def raw_pull(self, cotangents: Sequence[Tensor], *, create_graph: bool, retain_graph: bool) -> list[Any]:
         """The cotangent of each leaf of the inputs, None where there is none."""
-        outputs, targets = leaves(self.out), [_innermost(x) for x in self.inputs]
+        outputs, targets = leaves(self.out), [innermost(x) for x in self.inputs]
         if level_of(outputs) or level_of(list(cotangents)):
             return transposed(outputs, targets, cotangents)
         live = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y.requires_grad]
@@ -224,12 +225,27 @@ class _Tape:
         ys, gs = zip(*live, strict=True)
         return list(gradients(ys, targets, gs, create_graph=create_graph, retain_graph=retain_graph, allow_unused=True))
 
+    def pull_rows(self, number: int, cotangents: Tensor, *, retain_graph: bool) -> list[Any]:
+        """The cotangents of the leaves of the inputs, for a batch of cotangents of one output."""
+        outputs = leaves(self.out)
+        y = outputs[number]
+        given = [cotangents if k == number else ag.zeros_like(innermost(z).detach()) for k, z in enumerate(outputs)]
+        if len(outputs) > 1 and not isinstance(y, Dual):
+            single = object.__new__(Tape)
+            single.__dict__ |= self.__dict__ | {"out": y}
+            return single.pull_rows(0, cotangents, retain_graph=retain_graph)
+        grads = self.raw_pull(given, create_graph=self.is_recorded, retain_graph=retain_graph)
+        return [
+            ag.zeros_like(innermost(x).detach()) if g is None else g if self.is_recorded else without_history(g)
+            for x, g in zip(self.inputs, grads, strict=True)
+        ]
+
     def pull(self, cotangents: Sequence[Tensor], *, retain_graph: bool) -> list[Any]:
         """The cotangents of the inputs, structured as they are."""
         recorded = self.is_recorded or (is_grad_enabled() and any(g.requires_grad for g in cotangents))
         grads = self.raw_pull(cotangents, create_graph=recorded, retain_graph=retain_graph or recorded)
         filled = iter(
-            ag.zeros_like(_innermost(x).detach()) if g is None else g if recorded else _without_history(g)
+            ag.zeros_like(innermost(x).detach()) if g is None else g if recorded else without_history(g)
             for x, g in zip(self.inputs, grads, strict=True)
         )
         return [tree_map(lambda _: next(filled), self.args[i]) for i in self.numbers]
@@ -237,27 +253,26 @@ class _Tape:
 
 def _fresh(name: str, x: Any) -> Tensor:
     """An input of its own for a run: a leaf, or where it has history or a tangent, a copy with both."""
-    x = _as_float(name, x)
+    x = as_float(name, x)
     if isinstance(x, Dual):
         return Dual(_fresh(name, x.primal), x.tangent, x.level)
-    if history(x) is not None:
+    if active.get():  # inside vmap each case has an input of its own
+        xp: Any = namespaces[type(x.array)]
+        x = x + Tensor(zero_in_all_cases(xp, x.array.dtype, x.array.device))
+    elif history(x) is not None:
         return ag.copy(x)
-    return x._alias().requires_grad_()
+    return x if history(x) is not None else x._alias().requires_grad_()
 
 
-def _without_history(x: Any) -> Any:
-    if isinstance(x, Dual):
-        return Dual(_without_history(x.primal), _without_history(x.tangent), x.level)
-    return x.detach() if isinstance(x, Tensor) else x
-
-
-def _innermost(x: Tensor) -> Tensor:
+def innermost(x: Tensor) -> Tensor:
+    """A tensor without any of its tangents."""
     while isinstance(x, Dual):
         x = x.primal
     return x
 
 
-def _as_float(name: str, x: Any) -> Tensor:
+def as_float(name: str, x: Any) -> Tensor:
+    """An argument as a tensor; refuses what has no derivative."""
     if not (isinstance(x, Tensor) or is_array(x) or is_number(x)):
         raise DtypeError(f"{name} takes tensors, arrays and numbers (in containers, too), got {type(x).__name__}")
     tensor = ag.asarray(x)
@@ -277,10 +292,10 @@ def _tangent_or_zeros(y: Any, level: int) -> Any:
     if not isinstance(y, Tensor):
         raise DtypeError(f"jvp: the function must return tensors, got {type(y).__name__}")
     tangent = tangent_of(y, level)
-    return ag.zeros_like(_innermost(y).detach()) if tangent is None else tangent
+    return ag.zeros_like(innermost(y).detach()) if tangent is None else tangent
 
 
-def _numbers(name: str, argnums: Argnums, args: Sequence[Any]) -> list[int]:
+def numbers_of(name: str, argnums: Argnums, args: Sequence[Any]) -> list[int]:
     """The positions of the arguments to differentiate."""
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     for number in numbers:

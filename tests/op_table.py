@@ -19,6 +19,7 @@ import scipy.special
 
 import arraygrad as ag
 from arraygrad.ops.indexing import getitem, sum_into
+from arraygrad.recording import RECORDING
 
 
 @dataclass
@@ -195,6 +196,13 @@ def _matmul_samples() -> dict[str, Any]:
 X23, X32, X222 = draw((2, 3)), draw((3, 2)), draw((2, 2, 2))
 MASK = np.array([[True, False, True], [False, False, True]])
 INDEX = np.array([2, 0, 2, 1])
+
+
+def np_scatter(g: np.ndarray, index: Any, shape: tuple[int, ...]) -> np.ndarray:
+    result = np.zeros(shape, g.dtype)
+    np.add.at(result, index, g)
+    return result
+
 
 ROWS: list[Row] = [
     # ---- elementwise
@@ -523,6 +531,26 @@ ROWS: list[Row] = [
         lambda x, indices, size: np.bincount(indices, x, size).astype(x.dtype),
         {"repeated": (draw((4,)), INDEX, 5), "once": (draw((3,)), np.array([2, 0, 1]), 3), "size 0": (draw((0,)), INDEX[:0], 2)},
         function=sum_into,
+    ),
+    op(
+        "scatter",
+        np_scatter,
+        {"slices": (draw((2, 2)), (slice(0, 2), slice(None, None, 2), ...), (3, 4)), "repeated": (draw((4, 2)), ([2, 0, 2, 1], ...), (3, 2))},
+        function=lambda g, index, shape: RECORDING.scatter(ag.asarray(g), index, shape),
+    ),
+    op(
+        "hide_axis",
+        lambda x: np.moveaxis(x, 1, 0) * 2.0,
+        {"and shown": (draw((2, 3)),)},
+        function=lambda x: ag.vmap(lambda row: row * 2.0, in_axes=1)(x),
+        composed=True,
+    ),
+    op(
+        "show_axis",
+        lambda x: np.moveaxis(x, 1, 0) * 2.0,
+        {"and hidden": (draw((2, 3)),)},
+        function=lambda x: ag.vmap(lambda row: row * 2.0, in_axes=1)(x),
+        composed=True,
     ),
     op(
         "take_along_axis",

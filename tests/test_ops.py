@@ -162,13 +162,6 @@ def test_gradient_of_every_subset_of_inputs(row: Row, sample: Sample, device: st
                 assert tensor.grad is None
 
 
-@pytest.mark.parametrize("device", ["cpu", "strict"])
-@pytest.mark.parametrize(("row", "sample"), SMOOTH)
-def test_second_derivatives(row: Row, sample: Sample, device: str) -> None:
-    floats = [make(device, value, requires_grad=True) for value in floats_of(sample)]
-    ag.gradgradcheck(lambda *_: call(row, sample, device, floats), floats, **TIGHT)
-
-
 @pytest.mark.parametrize(("row", "sample"), SMOOTH)
 def test_rules_do_not_write_to_what_they_get(row: Row, sample: Sample) -> None:
     grads = []
@@ -246,7 +239,7 @@ def arrays_in(value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize(("row", "sample"), SMOOTH)
 def test_nothing_is_saved_but_what_the_rules_name(row: Row, sample: Sample) -> None:
-    if row.composed or row.name in COMPOSED | {"getitem"}:
+    if row.composed or row.name in COMPOSED | {"getitem", "scatter"}:
         return  # an index is saved whatever it holds
     op = op_module.OPS[row.name]
     values = floats_of(sample)

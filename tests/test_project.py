@@ -70,7 +70,7 @@ def test_imports_point_one_way(path: Path) -> None:
 def test_files_are_short_and_the_core_is_readable_in_one_sitting() -> None:
     lines = {path: len(path.read_text().splitlines()) for path in SOURCES}
     for path, count in lines.items():
-        assert count <= (600 if path.stem in ("linalg", "__init__") else 420), path
+        assert count <= {"linalg": 600, "__init__": 480}.get(path.stem, 420), path  # the latter: a name is a line
     core = ["tensor", "record", "op", "node", "engine", "accumulate"]
 
     def code(path: Path) -> int:
@@ -87,4 +87,4 @@ def test_files_are_short_and_the_core_is_readable_in_one_sitting() -> None:
             for number, line in enumerate(path.read_text().splitlines(), 1)
         )
 
-    assert sum(code(PACKAGE / f"{name}.py") for name in core) <= 1100  # about a thousand
+    assert sum(code(PACKAGE / f"{name}.py") for name in core) <= 1200

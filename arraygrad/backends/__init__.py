@@ -44,6 +44,8 @@ class Backend:
     counts_references = True
     #: A sum that the engine made may be added to in place.
     owns_sums = True
+    #: Arrays with a hidden axis of many cases (see batching.py).
+    is_batched = False
 
     def namespace(self) -> Any:
         """Import the namespace that this backend extends."""
@@ -354,13 +356,20 @@ def set_default_device(device: str | None) -> None:
     _default_device = device
 
 
+#: Set by batching.py, whose arrays are the only ones of one device that differ in type.
+common_batch: Any = None
+
+
 def common_backend(name: str, arrays: Sequence[Array]) -> Backend:
     """Return the backend of all `arrays`, or refuse in the name of the operation `name`."""
     backend = namespaces[type(arrays[0])]
+    mixed = False
     for array in arrays[1:]:
         if type(array) is not backend.array_type or several_devices:
             check_devices(name, arrays[0], array)
-    return backend
+            mixed = mixed or type(array) is not backend.array_type
+    result: Backend = common_batch(arrays) if mixed else backend
+    return result
 
 
 def check_devices(name: str, x1: Array, x2: Array) -> None:

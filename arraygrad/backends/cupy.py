@@ -358,6 +358,7 @@ def _stdtr(df: Any, t: Any) -> Array:
     """Student's distribution function by the incomplete beta function: of the middle, and of the tails. (DLMF 8.17)"""
     import cupyx.scipy.special as special
 
+    t = t if isinstance(t, cupy.ndarray) else cupy.full_like(df, t)
     square = t * t
     middle = special.betainc(0.5, 0.5 * df, square / (df + square))
     tail = special.betainc(0.5 * df, 0.5, df / (df + square))

@@ -133,6 +133,9 @@ def _create(name: str, device: str | None, dtype: Any, *args: Any, **kwargs: Any
 def _create_like(name: str, x: ArrayLike, device: str | None, dtype: Any, *args: Any) -> Tensor:
     array = x.array if isinstance(x, Tensor) else x
     xp: Backend = namespaces[type(array)]
+    if xp.is_batched and device is None:
+        like = getattr(xp, f"{name}_like")
+        return Tensor(like(array, *args, dtype=None if dtype is None else xp.dtype(dtype)))
     return _create(
         name,
         xp.device(array) if device is None else device,
