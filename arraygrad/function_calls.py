@@ -17,10 +17,12 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import arraygrad as ag
+from arraygrad import record
 from arraygrad.backends import is_array, namespaces
 from arraygrad.engine import apply_rules
 from arraygrad.errors import DtypeError, GraphError, InplaceError, format_shape
 from arraygrad.forward import Dual, level_of, primal_of, tangent_of, transposed, without_history
+from arraygrad.function_cases import case_by_case, has_cases
 from arraygrad.modes import enable_grad, grad_enabled, no_grad
 from arraygrad.node import FunctionNode, output_node
 from arraygrad.recording import RECORDING
@@ -95,14 +97,29 @@ class _Call:
 
     def run(self, xp: Any, g: Any, saved: Any, edges: Any) -> Sequence[Any]:
         """Run backward: on raw arrays, or on tensors whose history is wanted."""
-        grads = g if self.outputs is not None else [g]
         values = [box[0] for box in saved]
+        if xp.is_batched:
+            return self.run_cases(xp, g, values, edges)
+        grads = g if self.outputs is not None else [g]
         if xp is RECORDING:
             return self.backward([None if x is None else _followed(x) for x in grads], values)
         with no_grad():
             tensors = [x if x is None else Tensor(x) for x in grads]
             found = self.backward(tensors, [Tensor(x) for x in values], is_recorded=False)
         return [x.array if isinstance(x, Tensor) else x for x in found]
+
+    def run_cases(self, xp: Any, g: Any, values: Sequence[Any], edges: Any) -> Sequence[Any]:
+        """Run backward for each case of a batch."""
+        places: list[int] = []
+
+        def one(g: Any, *values: Any) -> tuple[Any, ...]:
+            grads = self.run(xp.raw, g, [(value,) for value in values], edges)
+            places[:] = [i for i, grad in enumerate(grads) if grad is not None]
+            return tuple([grads[i] for i in places])
+
+        batches = xp.each(one)(g, *values)
+        found = dict(zip(places, batches, strict=True))
+        return [found.get(i) for i in range(len(edges))]
 
     def backward(self, grads: Sequence[Any], saved: Sequence[Any], *, is_recorded: bool = True) -> Sequence[Any]:
         """The gradient of each argument."""
@@ -149,19 +166,23 @@ class _Call:
         node.op, node.edges, node.extras = self, self.edges, None  # type: ignore[assignment]
         node.shape, node.dtype = results[0].shape, results[0].array.dtype
         node.saved = tuple([box_of(tensor) for tensor in saved])
+        if record.observer is not None:
+            node.extras = record.observer.extras(node, saved, None)
         if self.outputs is None:
             results[0]._node = node if self.differentiable[0] else None
             return
         for position, (result, has_gradient) in enumerate(zip(results, self.differentiable, strict=True)):
             result._node = output_node(node, position, result.array) if has_gradient else None
-        node.extras = {"outputs": [result._node and weakref.ref(result._node) for result in results]}
+        node.extras = (node.extras or {}) | {
+            "outputs": [result._node and weakref.ref(result._node) for result in results]
+        }
 
 
 class _Run(NamedTuple):
     """What came of a call: the results as forward returned them, and the saved tensors."""
 
     out: Any
-    call: _Call
+    call: Any
     saved: list[Tensor]
 
 
@@ -174,6 +195,8 @@ def apply(function: Any, args: Sequence[Any], wanted: Sequence[bool] = ()) -> _R
                 f"{function.__name__}: argument {position} is a container of tensors that require grad, which would be "
                 "lost; give each tensor to apply by itself"
             )
+    if has_cases(args):
+        return _Run(case_by_case(lambda *case: apply(function, case, wanted).out, args), None, [])
     if level := level_of(list(args)):
         return _forward_mode(function, args, level, wanted)
     needed = [isinstance(x, Tensor) and x.requires_grad for x in args]
@@ -229,7 +252,11 @@ def _forward_mode(function: Any, args: Sequence[Any], level: int, wanted: Sequen
 
 
 def _by_jvp(call: _Call, results: Any, primals: Any, tangents: Any, saved: Any) -> list[Any]:
-    found = call.function.jvp(call.at_work(saved, True), *tangents)
+    ctx = call.at_work(saved, True)
+    if has_cases(tangents):
+        found = case_by_case(lambda *case: call.function.jvp(ctx, *case), tangents)
+    else:
+        found = call.function.jvp(ctx, *tangents)
     slopes = list(found) if isinstance(found, list | tuple) else [found]
     for y, slope in zip(results, slopes, strict=False):
         if slope is not None and slope.shape != y.shape:

@@ -139,9 +139,9 @@ class _Problem:
         items = leaves(args)
         parameters = self.parameters.flat([items[i] for i in self.places])
         self.check(parameters)
-        unknowns, x0 = self.unknowns, self.x0
+        unknowns, size = self.unknowns, self.unknowns.size
 
-        def solve(system: _System, a: Tensor) -> Tensor:
+        def solve(system: _System, a: Tensor, x0: Tensor) -> Tensor:
             if solver is not None:
                 found = solver(self.f, unknowns.unflat(x0), *self.arguments(a))
                 x = unknowns.flat(found, "what the solver returned")
@@ -153,7 +153,7 @@ class _Problem:
                 raise ConvergenceError(f"{self.name}: the solver has found numbers that are not finite")
             return Tensor(x.array)
 
-        return unknowns.unflat(_Root.apply(parameters, _System(self.name, self.residual, x0.size), solve))
+        return unknowns.unflat(_Root.apply(parameters, self.x0, _System(self.name, self.residual, size), solve))
 
 
 class _System:
@@ -187,19 +187,19 @@ class _System:
             b, x, a = known.unflat(p)
             return product(v, x, a) - b
 
-        def solve(system: _System, p: Tensor) -> Tensor:
+        def solve(system: _System, p: Tensor, _: None) -> Tensor:
             b, x, a = known.unflat(p)
             return gmres(lambda v: product(v, x, a), b)
 
-        return _Root.apply(known.flat((b, x, a)), _System(self.name, residual, self.size), solve)
+        return _Root.apply(known.flat((b, x, a)), None, _System(self.name, residual, self.size), solve)
 
 
 class _Root(Function):
     """The root of a system as a function of its parameters."""
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, system: _System, solve: Callable[[_System, Tensor], Tensor]) -> Tensor:
-        x = solve(system, a)
+    def forward(ctx: Any, a: Tensor, x0: Tensor | None, system: _System, solve: Callable[..., Tensor]) -> Tensor:
+        x = solve(system, a, x0)
         ctx.save_for_backward(x, a)
         ctx.system = system
         return x
@@ -208,7 +208,7 @@ class _Root(Function):
     def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
         (x, a), system = ctx.saved_tensors, ctx.system
         v = _divided(system, system.divide_transposed, g, x, a)
-        return -vjp(lambda a: system.residual(x, a), a)[1](v)[0], None, None
+        return -vjp(lambda a: system.residual(x, a), a)[1](v)[0], None, None, None
 
     @staticmethod
     def jvp(ctx: Any, t: Tensor, *_: Any) -> Tensor:

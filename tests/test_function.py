@@ -385,3 +385,60 @@ def test_refusals() -> None:
         ag.jvp(_with(same, jvp=lambda ctx, t: (t, t)).apply, (x,), (x,))
     with pytest.raises(ag.DtypeError, match="got a tensor with a tangent that is no argument's"):
         ag.jvp(lambda t: _with(lambda ctx: t).apply(), (1.0,), (1.0,))
+
+
+def test_batches_run_case_by_case() -> None:
+    rows = ag.tensor([[0.5, -2.0], [1.0, 3.0], [2.0, 0.1]], requires_grad=True)
+    shared = ag.tensor([3.0, 0.25], requires_grad=True)
+    for f, expected in (
+        (lambda x, y: Product.apply(x, y, 10.0), 10 * to_host(rows) ** 2 * to_host(shared)),
+        (lambda x, y: Foreign.apply(x) * y, to_host(rows) ** 3 * to_host(shared)),
+        (lambda x, y: SinCos.apply(x)[1] * y, np.cos(to_host(rows)) * to_host(shared)),
+    ):
+        out = ag.vmap(f, in_axes=(0, None))(rows, shared)
+        np.testing.assert_allclose(to_host(out), expected)
+        by_cases = ag.gradients(ag.sum(out * out), (rows, shared))
+        single = ag.gradients(ag.sum(ag.stack([f(row, shared) ** 2 for row in rows])), (rows, shared))
+        for one, other in zip(by_cases, single, strict=True):
+            np.testing.assert_allclose(to_host(one), to_host(other))
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("f", [Exp.apply, WithTangent.apply, lambda x: Product.apply(x, x, 1.0)])
+def test_jacobians(f: Any, mode: str) -> None:
+    x = ag.tensor([0.5, -2.0, 1.0])
+    by_elements = to_host(ag.elementwise_grad(f)(x))
+    np.testing.assert_allclose(to_host(ag.jacobian(f, mode=mode)(x)), np.diag(by_elements))
+    nested = ag.vmap(ag.jacobian(f, mode=mode))(ag.stack([x, x]))
+    np.testing.assert_allclose(to_host(nested)[1], np.diag(by_elements))
+
+
+def test_hessians() -> None:
+    hessian = ag.hessian(lambda x: ag.sum(Exp.apply(x) * Exp.apply(-x[0])))(ag.tensor([0.5, -2.0]))
+    # exp(x0) exp(-x0) + exp(x1 - x0): the first is constant.
+    value = np.exp(-2.5)
+    np.testing.assert_allclose(to_host(hessian), value * np.array([[1.0, -1.0], [-1.0, 1.0]]), atol=1e-15)
+
+
+def test_hooks_on_what_is_saved_and_where_it_was() -> None:
+    x = ag.tensor(2.0, requires_grad=True)
+    seen = []
+
+    def pack(tensor: ag.Tensor) -> ag.Tensor:
+        seen.append(tensor.item())
+        return tensor * 10.0
+
+    with ag.saved_tensors_hooks(pack, lambda packed: packed / 10.0):
+        y = Product.apply(x, ag.tensor(3.0), 1.0)
+    y.backward()
+    assert (x.grad.item(), seen) == (12.0, [2.0, 3.0])
+    assert ag.grad(lambda x: ag.checkpoint(lambda x: Exp.apply(Product.apply(x, x, 1.0)), x))(0.5).item() == (
+        pytest.approx(np.exp(0.125) * 0.75)
+    )
+    with ag.detect_anomaly():
+        y = Product.apply(x, ag.tensor(3.0), 1.0)
+        x.detach().add_(1.0)
+        with pytest.raises(
+            ag.VersionError, match=r"ProductBackward saved it at .*test_function.py:\d+, and the write was"
+        ):
+            y.backward()

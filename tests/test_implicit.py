@@ -318,3 +318,22 @@ def test_history_that_would_be_lost_is_refused() -> None:
         ag.implicit_root(lambda x: x * x - a, 1.0)
     with pytest.raises(ag.GraphError, match="fixed_point: f uses a tensor with history"):
         ag.jvp(lambda a: ag.fixed_point(lambda x: ag.cos(a * x), 1.0), (1.0,), (1.0,))
+
+
+def test_batches_and_jacobians(way: str) -> None:
+    rows = np.array([RIGHT, 2 * RIGHT, -RIGHT])
+
+    def solve(right: ag.Tensor, start: ag.Tensor) -> ag.Tensor:
+        return ag.implicit_root(system, start, ag.tensor(MATRIX), right)
+
+    x = to_host(ag.vmap(solve)(rows, np.zeros((3, 3))))
+    np.testing.assert_allclose(x @ MATRIX.T + x**3, rows, rtol=1e-12)
+    expected = np.linalg.inv(MATRIX + np.diag(3 * x[0] ** 2))
+    for mode in ("forward", "reverse"):
+        jacobian = ag.jacobian(lambda right: solve(right, ag.zeros(3)), mode=mode)(ag.tensor(RIGHT))
+        np.testing.assert_allclose(to_host(jacobian), expected, rtol=1e-10)
+    # The Hessian against differences of the gradient.
+    gradient = ag.grad(lambda right: 0.5 * ag.sum(solve(right, ag.zeros(3)) ** 2))
+    steps = [(to_host(gradient(RIGHT + h)) - to_host(gradient(RIGHT - h))) / 2e-5 for h in 1e-5 * np.eye(3)]
+    hessian = ag.hessian(lambda right: 0.5 * ag.sum(solve(right, ag.zeros(3)) ** 2))(RIGHT)
+    np.testing.assert_allclose(to_host(hessian), steps, rtol=1e-6, atol=1e-8)
