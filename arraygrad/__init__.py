@@ -194,7 +194,7 @@ from arraygrad.vectorize import hessian, jacobian, vmap  # isort: skip  as above
 from arraygrad.function import Function, once_differentiable  # isort: skip
 from arraygrad.implicit import fixed_point, implicit_root  # isort: skip
 from arraygrad.minimizing import MinimizeResult, minimize  # isort: skip
-from arraygrad import optim  # isort: skip
+from arraygrad import declare, optim  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"
@@ -268,6 +268,7 @@ __all__ = [
     "cross_entropy",
     "cumulative_prod",
     "cumulative_sum",
+    "declare",
     "detect_anomaly",
     "device_count",
     "diag",
