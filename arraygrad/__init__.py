@@ -43,6 +43,7 @@ from arraygrad.errors import (
     VersionError,
 )
 from arraygrad.gradcheck import GradcheckResult, gradcheck, gradgradcheck
+from arraygrad.guard import guard_arrays
 from arraygrad.hooks import RemovableHandle, save_on_cpu, saved_tensors_hooks
 from arraygrad.storage import allow_mutation_on_saved_tensors
 from arraygrad.modes import (
@@ -308,6 +309,7 @@ __all__ = [
     "graph_dot",
     "greater",
     "greater_equal",
+    "guard_arrays",
     "hessian",
     "histogram",
     "hvp",

@@ -77,7 +77,10 @@ class BatchedBackend(Backend):
         return self.raw.from_host(array, device)
 
     def to_host(self, array: Any) -> Array:
-        raise GraphError("vmap: a value that differs from case to case cannot leave the function; return it")
+        raise GraphError(
+            "vmap: a value that differs from case to case cannot steer Python's `if` or become a number; use where(), "
+            "or return it"
+        )
 
     def copy(self, array: Any) -> Batched:
         return array.like(self.raw.copy(array.value))
@@ -87,6 +90,9 @@ class BatchedBackend(Backend):
 
     def is_writable(self, array: Any) -> bool:
         return self.raw.is_writable(array.value)
+
+    def overlaps(self, array: Any) -> bool:
+        return self.raw.overlaps(array.value)
 
     def is_contiguous(self, array: Any) -> bool:
         return self.raw.is_contiguous(array.value)
@@ -147,9 +153,10 @@ class BatchedBackend(Backend):
         batch = self._batch(operands)
         shapes = [x.shape for x in operands if is_array(x)]
         ndim = max(map(len, shapes))
-        return batch, [self._padded(x, ndim) if is_array(x) else x for x in operands]
+        return batch, [self.padded(x, ndim) if is_array(x) else x for x in operands]
 
-    def _padded(self, x: Any, ndim: int) -> Array:
+    def padded(self, x: Any, ndim: int) -> Array:
+        """The value of an array, with axes of size 1 behind the hidden one to make `ndim` more."""
         value, missing = self.same(x).value, ndim - len(x.shape)
         shape = tuple(value.shape)
         return self.raw.reshape(value, (shape[0], *(1,) * missing, *shape[1:])) if missing else value
@@ -224,7 +231,7 @@ class BatchedBackend(Backend):
         return x.like(self.raw.reshape(x.value, (x.value.shape[0], *shape), copy=copy))
 
     def broadcast_to(self, x: Any, /, shape: Any) -> Any:
-        return x.like(self.raw.broadcast_to(self._padded(x, len(shape)), (x.value.shape[0], *shape)))
+        return x.like(self.raw.broadcast_to(self.padded(x, len(shape)), (x.value.shape[0], *shape)))
 
     def permute_dims(self, x: Any, /, axes: Sequence[int]) -> Any:
         return x.like(self.raw.permute_dims(x.value, (0, *[axis % x.ndim + 1 for axis in axes])))
@@ -316,7 +323,7 @@ class BatchedBackend(Backend):
             write(
                 x.value,
                 (slice(None), *items),
-                self._padded(self.same(value), region.ndim - 1) if is_array(value) else value,
+                self.padded(self.same(value), region.ndim - 1) if is_array(value) else value,
             )
         else:
             moved = self._last(self.same(value).value) if is_array(value) else value

@@ -126,12 +126,32 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     return method
 
 
+def _in_place(python: str, name: str) -> Callable[[Batched, Any], Batched]:
+    write = getattr(operator, f"__i{python}__")
+
+    def method(self: Batched, other: Any) -> Batched:
+        xp: Any = namespaces[type(self)]
+        if not is_array(other):
+            write(self.value, other)
+            return self
+        value = xp.padded(other, self.ndim)
+        if value.shape[0] > self.value.shape[0]:  # what was the same in all cases no longer is
+            self.value = getattr(xp, name)(self, other).value
+        else:
+            write(self.value, value)
+        return self
+
+    return method
+
+
 for _python, _name in {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "pow", "floordiv": "floor_divide",
     "mod": "remainder", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
 }.items():  # fmt: skip
     setattr(Batched, f"__{_python}__", _operator(_name))
     setattr(Batched, f"__r{_python}__", _operator(_name, reflected=True))
+    if _python != "matmul":
+        setattr(Batched, f"__i{_python}__", _in_place(_python, _name))
 for _python, _name in {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
     "neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert",

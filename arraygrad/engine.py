@@ -84,7 +84,8 @@ def _released(node: Node) -> GraphError:
 def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Node], dict[Node, _Shared]]:
     """The nodes between `roots` and `targets`, and a buffer for each with several consumers among them."""
     consumers: dict[Node, list[Node]] = {}
-    seen, pending = set(roots), list(roots)
+    seen = set(roots)
+    pending = list(seen)
     while pending:
         node = pending.pop()
         for edge in node.edges:
@@ -216,7 +217,8 @@ def _run_nodes(
             del array  # or it would count as an owner of what a leaf receives
         if trace is not None and g is not None:
             debug.trace_node(trace, node, g)
-        if node.extras is not None and g is not None:
+        extras = node.extras
+        if extras is not None and g is not None:
             g = run_hooks(node, g)
             _retain(xp, node, g, retained)
         if type(node) is not FunctionNode:
@@ -235,7 +237,7 @@ def _run_nodes(
                 continue
             has_written = True
         edges, saved = node.edges, node.saved
-        if node.extras is not None and "packed" in node.extras:
+        if extras is not None and "packed" in extras:
             saved = unpacked(node)
         if between is not None:
             if node in watched and g is not None:
@@ -255,7 +257,7 @@ def _run_nodes(
                 grads = _run_conjugated(xp, node, g, saved, edges)
             else:
                 grads = node.op.run(xp, g, saved, edges)
-        if node.extras is not None and "after" in node.extras:
+        if extras is not None and "after" in extras:
             grads = run_hooks_after(node, g, _lifted_all(xp, node, edges, grads))
         if anomaly:
             debug.check_gradients(node, grads)

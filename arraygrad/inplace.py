@@ -21,7 +21,17 @@ from typing import Any
 import arraygrad as ops
 from arraygrad import debug
 from arraygrad.accumulate import Owned, apply
-from arraygrad.backends import NUMBERS, NUMPY, Array, Backend, check_devices, is_array, is_basic, namespaces
+from arraygrad.backends import (
+    NUMBERS,
+    NUMPY,
+    Array,
+    Backend,
+    check_devices,
+    common_backend,
+    is_array,
+    is_basic,
+    namespaces,
+)
 from arraygrad.errors import (
     ArraygradError,
     DtypeError,
@@ -41,6 +51,11 @@ from arraygrad.views import View, history, keep_retained, rebase
 
 #: Set by forward.py: writes where the target or the source has a tangent.
 dual_write: Any = None
+
+
+#: Set by guard.py: whether a guard has locked an array, and what lifts the lock for a write that graphs know of.
+is_locked: Any = None
+unlocked: Any = None
 
 
 class _Write:
@@ -121,13 +136,23 @@ def _write(
     """Check, write, count and record: `write(xp, array, value)` writes."""
     if _has_tangent(target, source):
         return dual_write(_write, target, source, name, write, index, op, replaces=op is _WRITE)
+    if type(source) is Tensor and namespaces[type(source.array)].is_batched:
+        _spread_over_cases(target, source, name)
     is_recorded = _is_recorded(target, source, name)
     array = target.array
     xp = namespaces[type(array)]
     if not xp.is_writable(array):
+        if is_locked is not None and is_locked(array):
+            with unlocked(array):
+                return _write(target, source, name, write, index, op)
         raise InplaceError(
-            f"{name}: the memory is read-only, or more than one element of the written-to tensor refers to a single "
-            "memory location; clone() the tensor before performing the operation"
+            f"{name}: "
+            + (
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+                if xp.overlaps(array)
+                else "the tensor's memory is read-only; write to a clone()"
+            )
         )
     node = None
     try:
@@ -146,6 +171,20 @@ def _write(
     if node is not None:
         rebase(target, node)
     return target
+
+
+def _spread_over_cases(target: Tensor, source: Tensor, name: str) -> None:
+    """Give a target that is the same in all cases of a batch memory of its own in each, if nothing else sees it."""
+    xp = common_backend(name, (target.array, source.array))
+    if type(target.array) is xp.array_type:
+        return
+    if target._storage is not None:
+        raise InplaceError(
+            f"{name}: inside vmap a value that differs from case to case cannot be written into a tensor that is the "
+            "same in all of them and has views or has been written to; make the tensor anew, or write to a copy of it"
+        )
+    zero = ops.astype(ops.zeros_like(ops.sum(source)), target.dtype)
+    target.array = xp.add(xp.same(target.array), xp.same(zero.array))
 
 
 def _write_node(xp: Backend, target: Tensor, source: Any, index: Any, op: Any) -> WriteNode:

@@ -1,8 +1,8 @@
 """NumPy's own functions on tensors: `np.sin(t)`, `np.sum(t, axis=0)`, `np.fft.fft(t)` keep the graph.
 
 NumPy asks a Tensor by two protocols (NEP 13 for ufuncs, NEP 18 for other functions). Here is what it answers:
-numpy_ufuncs.py and numpy_functions/ have the functions. What is not there is refused, as is a parameter that makes
-no sense for a tensor (`out`) or is not supported; one with NumPy's default value is as if it were not there.
+numpy_ufuncs.py and numpy_functions/ have the functions. What is not there is refused, as is a parameter that is
+not supported; one with NumPy's default value is as if it were not there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.backends import NUMPY
-from arraygrad.errors import DtypeError
+from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.numpy_functions import FUNCTIONS, REFUSED
 from arraygrad.numpy_functions.creation import LIKE
 from arraygrad.numpy_methods import NAMES
@@ -31,7 +31,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     """What `Tensor.__array_ufunc__` answers."""
     name = ufunc.__name__
     if kwargs.get("out") is not None:
-        raise DtypeError(f"np.{name} cannot write a Tensor into a NumPy array, which keeps no history: use x = x + t")
+        return _into(name, kwargs["out"], call_ufunc(ufunc, method, inputs, {**kwargs, "out": None}))
     kwargs = {k: v for k, v in kwargs.items() if k not in _UFUNC_DEFAULTS or not _is_same(v, _UFUNC_DEFAULTS[k])}
     shown = f"np.{name}" if method == "__call__" else f"np.{name}.{method}"
     if method == "at":
@@ -51,6 +51,22 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     elif name in ag.special.__all__:  # SciPy's special functions are ufuncs, too
         return _call(shown, getattr(ag.special, name), inputs, kwargs)
     raise _not_supported(shown, name)
+
+
+def _into(name: str, out: Any, result: Any) -> Any:
+    """Write results into the tensors of `out=`, with their history."""
+    targets = out if isinstance(out, tuple) else (out,)
+    results = result if isinstance(result, tuple) else (result,)
+    if not all(target is None or isinstance(target, ag.Tensor) for target in targets):
+        raise DtypeError(f"np.{name} cannot write a Tensor into a NumPy array, which keeps no history: use x = x + t")
+    for target, value in zip(targets, results, strict=True):
+        if target is not None and target.shape != value.shape:
+            raise ShapeError(
+                f"np.{name} got out= of shape {format_shape(target.shape)} for a result of shape "
+                f"{format_shape(value.shape)}"
+            )
+    written = tuple(v if t is None else t.copy_(v) for t, v in zip(targets, results, strict=True))
+    return written if isinstance(result, tuple) else written[0]
 
 
 def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: str = "cpu") -> Any:

@@ -1,16 +1,16 @@
-"""What other code asks of a Tensor by a protocol: NumPy, the array API standard, DLPack, copy and pickle.
+"""What other code asks of a Tensor by a protocol: Python, NumPy, the array API standard, DLPack, copy and pickle.
 
 An export that would lose history raises: silent loss of the graph is the worst bug there is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from arraygrad import backends
 from arraygrad.backends import NUMPY, namespaces
-from arraygrad.errors import GraphError, ShapeError
+from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
 from arraygrad.views import link
 
 if TYPE_CHECKING:
@@ -36,6 +36,12 @@ class Protocols:
         def is_leaf(self) -> bool:  # noqa: D102  see Tensor
             ...
 
+        shape: Any
+        ndim: Any
+        size: Any
+        dtype: Any
+        grad_fn: Any
+        item: Callable[[], Any]
         _grad: Any
         _node: Any
         numpy: Callable[[], Any]
@@ -43,6 +49,69 @@ class Protocols:
         requires_grad_: Callable[..., Tensor]
         _alias: Callable[[], Tensor]
         _like: Callable[[Any], Tensor]
+
+    # ---- Python
+
+    def _scalar(self, kind: str) -> Any:
+        if self.size != 1:
+            raise ShapeError(
+                f"{kind}() needs a tensor of one element, got shape {format_shape(self.shape)}"
+                + ("; use any() or all()" if kind == "bool" else "")
+            )
+        return self.item()
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("bool"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            raise DtypeError(f"only a 0-d integer tensor can be an index, got {self.dtype} {format_shape(self.shape)}")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise DtypeError("len() of a 0-d tensor")
+        length: int = self.shape[0]
+        return length
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            raise DtypeError("iteration over a 0-d tensor")
+        import arraygrad
+
+        return iter(arraygrad.unstack(self))
+
+    def __contains__(self, value: Any) -> bool:
+        import arraygrad
+
+        return bool(arraygrad.any(arraygrad.equal(self, value)))
+
+    def __repr__(self) -> str:
+        host = namespaces[type(self.array)].to_host(self.array)
+        facts = f"dtype={self.dtype}, device={self.device!r}"
+        if self.grad_fn is not None:
+            facts += f", grad_fn={self.grad_fn!r}"
+        elif self.requires_grad:
+            facts += ", requires_grad=True"
+        return f"tensor({NUMPY.format(host, 'tensor(')}, {facts})"
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        if self.ndim:
+            raise DtypeError(f"format {spec!r} needs a 0-d tensor, got shape {format_shape(self.shape)}; use item()")
+        return format(self.item(), spec)
+
+    # ---- Arrays
 
     if not TYPE_CHECKING:  # NumPy's annotations would promise an array for `array @ tensor`
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
 from arraygrad import backends
@@ -287,60 +287,6 @@ class Tensor(ArrayMethods, Protocols):
         if self.size != 1:
             raise ShapeError(f"item() needs a tensor of one element, got shape {format_shape(self.shape)}")
         return namespaces[type(self.array)].to_host(self.array).item()
-
-    def _scalar(self, kind: str) -> Any:
-        if self.size != 1:
-            raise ShapeError(
-                f"{kind}() needs a tensor of one element, got shape {format_shape(self.shape)}"
-                + ("; use any() or all()" if kind == "bool" else "")
-            )
-        return self.item()
-
-    def __bool__(self) -> bool:
-        return bool(self._scalar("bool"))
-
-    def __int__(self) -> int:
-        return int(self._scalar("int"))
-
-    def __float__(self) -> float:
-        return float(self._scalar("float"))
-
-    def __complex__(self) -> complex:
-        return complex(self._scalar("complex"))
-
-    def __index__(self) -> int:
-        if self.ndim or self.dtype.kind not in "iu":
-            raise DtypeError(f"only a 0-d integer tensor can be an index, got {self.dtype} {format_shape(self.shape)}")
-        return int(self.item())
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise DtypeError("len() of a 0-d tensor")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self.ndim:
-            raise DtypeError("iteration over a 0-d tensor")
-        return iter(ops.unstack(self))
-
-    def __contains__(self, value: ArrayLike) -> bool:
-        return bool(ops.any(ops.equal(self, value)))
-
-    def __repr__(self) -> str:
-        host = namespaces[type(self.array)].to_host(self.array)
-        facts = f"dtype={self.dtype}, device={self.device!r}"
-        if self.grad_fn is not None:
-            facts += f", grad_fn={self.grad_fn!r}"
-        elif self.requires_grad:
-            facts += ", requires_grad=True"
-        return f"tensor({NUMPY.format(host, 'tensor(')}, {facts})"
-
-    def __format__(self, spec: str) -> str:
-        if not spec:
-            return repr(self)
-        if self.ndim:
-            raise DtypeError(f"format {spec!r} needs a 0-d tensor, got shape {format_shape(self.shape)}; use item()")
-        return format(self.item(), spec)
 
     # ---- Copies
 

@@ -14,9 +14,11 @@ import pytest
 import scipy.special
 import simulated_cupy
 from devices import make, to_host
+from hypothesis import given, settings
 from op_table import ROWS, Row, Sample
 from simulated_arrays import state
 from test_ops import CASES, SMOOTH, call, floats_of, outputs_of, subsets
+from test_writes import compare, programs
 
 import arraygrad as ag
 from arraygrad.backends import namespaces
@@ -347,3 +349,9 @@ def test_docs_list_the_operations_that_wait(unchecked: None) -> None:
     assert waiting(set()) == always
     ag.set_value_checks(True)
     assert waiting(always) == checking
+
+
+@settings(max_examples=60)
+@given(programs)
+def test_random_programs_of_writes(program: list[tuple[int, int, int, int]]) -> None:
+    compare(program, "cuda:1")

@@ -137,6 +137,10 @@ class Backend:
         """Tell whether the array may be written to and no two of its elements share memory."""
         return True
 
+    def overlaps(self, array: Array) -> bool:
+        """Tell whether elements of a broadcast array share memory."""
+        return any(not stride and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+
     def is_contiguous(self, array: Array) -> bool:
         """Tell whether the elements lie in memory in their order, so that every reshape is a view."""
         return bool(array.flags.c_contiguous)

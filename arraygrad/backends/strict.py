@@ -73,6 +73,9 @@ class StrictBackend(Backend):
     def is_writable(self, array: Array) -> bool:
         return NUMPY.is_writable(array._array)
 
+    def overlaps(self, array: Array) -> bool:
+        return NUMPY.overlaps(array._array)
+
     def is_contiguous(self, array: Array) -> bool:
         return NUMPY.is_contiguous(array._array)
 

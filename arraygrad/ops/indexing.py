@@ -8,7 +8,7 @@ from typing import Any
 from arraygrad.accumulate import Part
 from arraygrad.backends import NUMPY, Array, Backend, is_array, is_number, namespaces
 from arraygrad.errors import DtypeError, ShapeError, format_shape
-from arraygrad.op import general
+from arraygrad.op import general, linear
 from arraygrad.tensor import ArrayLike, Tensor
 
 
@@ -38,7 +38,7 @@ def raw_index(xp: Backend, array: Array, index: Any) -> Any:
     return namespaces[type(index)].copy(index)
 
 
-@general(lambda g, index: Part(index, g), is_view=True)
+@linear(lambda g, index: Part(index, g), is_view=True)
 def _getitem(xp: Any, x: ArrayLike, /, index: Any) -> Array:
     return xp.getitem(x, index)
 
