@@ -13,7 +13,7 @@ from arraygrad import batching
 from arraygrad.backends import Array, namespaces
 from arraygrad.batch_namespace import BatchedBackend
 from arraygrad.batching import Batched, active, batched_type
-from arraygrad.errors import ShapeError, format_shape
+from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.forward import Dual, new_level, primal_of, tangent_of
 from arraygrad.op import linear
 from arraygrad.tensor import ArrayLike, Tensor
@@ -174,8 +174,8 @@ def jacobian(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, mode: 
 
     One run with batched cotangents, or tangents where there are fewer elements in the arguments than in the results.
     The structure is that of the result, with that of the argument (for several `argnums` a tuple) in each place.
-    Of complex numbers in reverse, row i is the gradient of the real part of result i, conjugated; functions that are
-    not holomorphic have no other Jacobian.
+    For holomorphic functions, and for complex functions of real arguments, it is the complex derivative; for real
+    functions of complex arguments the conjugate of the gradient, so that `df = real(sum(jacobian * dz))`.
 
     Args:
         has_aux: `f` returns (out, aux); then so does the Jacobian.
@@ -249,11 +249,16 @@ def _rows_of(tape: Tape) -> Any:
     rows = []
     for number, y in enumerate(leaves(tape.out)):
         with _batch_level() as level:
-            grads = tape.pull_rows(number, _unit(y, level), retain_graph=True)
+            unit = _unit(y, level)
+            grads = tape.pull_rows(number, unit, retain_graph=True)
+            if y.dtype.kind == "c":
+                turned = tape.pull_rows(number, unit * 1j, retain_graph=True)
+                # Of a real argument the two have the real and the imaginary part.
+                grads = [g if g.dtype.kind == "c" else g - 1j * t for g, t in zip(grads, turned, strict=True)]
             rows.append(
                 [
-                    ag.reshape(_show_axis(g, level, 0, y.size, False), (*y.shape, *x.shape))
-                    for g, x in zip(grads, tape.inputs, strict=True)
+                    ag.reshape(_show_axis(ag.conj(g) if g.dtype.kind == "c" else g, level, 0, y.size, False), shape)
+                    for g, shape in ((g, (*y.shape, *x.shape)) for g, x in zip(grads, tape.inputs, strict=True))
                 ]
             )
     return tape.result, rows, tape.aux
@@ -273,6 +278,8 @@ def _by_columns(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, 
             values = [primal_of(y, level) for y in leaves(out)]
             column = []
             for y, value in zip(leaves(out), values, strict=True):
+                if point.dtype.kind == "c" and value.dtype.kind != "c":
+                    raise DtypeError('jacobian: a real function of complex arguments needs mode="reverse"')
                 tangent = tangent_of(y, level)
                 zeros = ag.zeros_like(innermost(value).detach())
                 shown = _show_axis(zeros if tangent is None else tangent, batch, value.ndim, point.size, False)

@@ -269,6 +269,7 @@ def test_arguments_and_results() -> None:
             r"tangent of a \[2\] has shape \[3\]",
         ),
         (lambda: ag.jacobian(lambda x: x, mode="up")(1.0), ValueError, 'mode is "forward", "reverse" or None'),
+        (lambda: ag.jacobian(ag.abs, mode="forward")(1j), ag.DtypeError, 'complex arguments needs mode="reverse"'),
         (lambda: ag.vmap(lambda x: x)(1.0), ag.ShapeError, r"axis 0 is outside an argument of shape \[\]"),
         (
             lambda: ag.vmap(lambda x, y: x)(ag.ones(2), ag.ones(3)),
@@ -316,6 +317,15 @@ def test_complex_arguments() -> None:
     np.testing.assert_allclose(ag.grad(lambda z: ag.sum(ag.abs(z) ** 2))(z).array, 2 * z.array)  # steepest ascent
     _, slope = ag.jvp(lambda z: z * z, (z,), (ag.tensor([1.0j, 1.0]),))
     np.testing.assert_allclose(slope.array, 2 * z.array * np.array([1j, 1.0]))
+    for mode in ("forward", "reverse"):
+        np.testing.assert_allclose(
+            ag.jacobian(lambda z: z * z[0], mode=mode)(z).array, [[2 * z.array[0], 0], [z.array[1], z.array[0]]]
+        )
+        np.testing.assert_allclose(
+            ag.jacobian(lambda x: x * (1 + 2j), mode=mode)(ag.ones(2)).array, np.eye(2) * (1 + 2j)
+        )
+    row = ag.jacobian(lambda z: ag.abs(z) ** 2)(z).array  # d|z|^2 = real(2 conj(z) dz)
+    np.testing.assert_allclose(row, np.diag(2 * z.array.conj()))
     ag.gradgradcheck(lambda z: ag.sum(ag.abs(ag.exp(z) * z) ** 2), ag.tensor(z, requires_grad=True))
 
 

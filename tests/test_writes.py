@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -335,3 +338,28 @@ def test_values_of_cases_are_written_into_new_memory() -> None:
 
     with pytest.raises(ag.InplaceError, match="inside vmap a value that differs from case to case"):
         ag.vmap(viewed)(x)
+
+
+def test_writes_make_no_reference_cycles() -> None:
+    x = leaf([1.0, 2.0, 3.0])
+    gc.collect()
+    gc.disable()
+    try:
+        y = x * 1.0
+        view = y[1:]
+        y[0] = x[1] * 2.0
+        view *= y[0]
+        alive = [weakref.ref(thing) for thing in (y, y.grad_fn, view, view.grad_fn)]
+        del y, view
+        assert [reference() for reference in alive] == [None] * 4
+    finally:
+        gc.enable()
+
+
+def test_a_long_recurrence_does_not_recurse() -> None:
+    growth, y = leaf(1.0), ag.zeros(20_000)
+    y[0] = 1.0
+    for i in range(1, 20_000):
+        y[i] = y[i - 1] * growth
+    y[-1].backward()
+    assert growth.grad.item() == 19_999
