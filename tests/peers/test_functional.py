@@ -320,6 +320,7 @@ def test_tangents_and_jacobians_of_holomorphic_functions_need_no_convention() ->
     check(
         {
             "arraygrad": ag.jacobian(f["arraygrad"], mode="forward")(z),
+            "in reverse": ag.jacobian(f["arraygrad"], mode="reverse")(z),
             "jax": jax.jacfwd(f["jax"], holomorphic=True)(jz),
         }
     )
