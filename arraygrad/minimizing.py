@@ -65,7 +65,8 @@ def minimize(
     numbers are optimized as their real and imaginary parts. The methods get gradients, and those that use them
     (Newton-CG, trust-ncg, trust-krylov, trust-constr) products with the Hessian by `hvp`; dogleg and trust-exact, which
     need the Hessian itself, get it from as many products as there are unknowns; Nelder-Mead, Powell, COBYLA and COBYQA
-    use no derivatives.
+    use no derivatives. The result has no history; derivatives of the minimum by `args` are those of
+    `implicit_root(grad(f), x0, *args)`, with this function as its solver or with its own.
 
     Args:
         callback: is called after each iteration with the current `x` and the value; may raise StopIteration.

@@ -76,12 +76,13 @@ def anderson(step: Map, x: Tensor, tol: float, maxiter: int, memory: int) -> Ten
     moves: list[Tensor] = []
     changes: list[Tensor] = []
     r = step(x) - x
-    for _ in range(maxiter):
-        size = norm(r)
+    done = 0
+    while math.isfinite(size := norm(r)):
         if size <= tol * (1 + norm(x)):
             return x + r
-        if not math.isfinite(size):
+        if done == maxiter:
             break
+        done += 1
         move = r
         if moves:
             # The combination of the last steps that would have left the least residual.
@@ -93,7 +94,7 @@ def anderson(step: Map, x: Tensor, tol: float, maxiter: int, memory: int) -> Ten
             moves, changes = [*moves, move][-memory:], [*changes, new_r - r][-memory:]
         x, r = new_x, new_r
     raise ConvergenceError(
-        f"fixed_point: {maxiter} iterations have not converged: f(x) - x has the norm {norm(r):.3g} and should have "
+        f"fixed_point: {done} iterations have not converged: f(x) - x has the norm {size:.3g} and should have "
         f"{tol * (1 + norm(x)):.3g}; start nearer, raise tol or maxiter, or pass solver="
     )
 

@@ -205,6 +205,26 @@ def test_any_solver_does() -> None:
     assert ag.gradcheck(lambda right: ag.implicit_root(system, ag.zeros(3), MATRIX, right, solver=hybrid), [right])
 
 
+def test_the_derivative_of_a_minimum() -> None:
+    """The ridge regression of targets: `(X^T X + s I)^-1 X^T y`, by s and by y."""
+    rng = np.random.default_rng(5)
+    inputs, targets = rng.normal(size=(10, 3)), rng.normal(size=10)
+
+    def f(w: ag.Tensor, s: ag.Tensor, y: ag.Tensor) -> ag.Tensor:
+        return 0.5 * ag.sum((inputs @ w - y) ** 2) + 0.5 * s * ag.sum(w * w)
+
+    def best(s: ag.Tensor, y: ag.Tensor) -> ag.Tensor:
+        def solver(_: Any, w0: ag.Tensor, *args: Any) -> ag.Tensor:
+            return ag.minimize(f, w0, args=args, method="Newton-CG", tol=1e-12).x
+
+        return ag.implicit_root(ag.grad(f), ag.zeros(3), s, y, solver=solver)
+
+    by_s, by_y = ag.grad(lambda s, y: ag.sum(best(s, y)), (0, 1))(0.7, targets)
+    inverse = np.linalg.inv(inputs.T @ inputs + 0.7 * np.eye(3))
+    np.testing.assert_allclose(to_host(by_y), np.ones(3) @ inverse @ inputs.T, rtol=1e-9, atol=1e-12)
+    assert by_s.item() == pytest.approx(-np.sum(inverse @ inverse @ inputs.T @ targets), rel=1e-9)
+
+
 def test_fixed_points_with_and_without_extrapolation() -> None:
     rng = np.random.default_rng(3)
     weights = rng.normal(size=(20, 20))
@@ -337,3 +357,11 @@ def test_batches_and_jacobians(way: str) -> None:
     steps = [(to_host(gradient(RIGHT + h)) - to_host(gradient(RIGHT - h))) / 2e-5 for h in 1e-5 * np.eye(3)]
     hessian = ag.hessian(lambda right: 0.5 * ag.sum(solve(right, ag.zeros(3)) ** 2))(RIGHT)
     np.testing.assert_allclose(to_host(hessian), steps, rtol=1e-6, atol=1e-8)
+
+
+def test_iterations_that_run_away_are_stopped() -> None:
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        pytest.raises(ag.ConvergenceError, match=r"^fixed_point: \d iter"),
+    ):
+        ag.fixed_point(lambda x, a: x * x * a, 1e100, ag.tensor(1.0), memory=0)
