@@ -32,6 +32,7 @@ from arraygrad.dtypes import (
 from arraygrad.dtypes import e, inf, nan, newaxis, pi
 from arraygrad.errors import (
     ArraygradError,
+    ConvergenceError,
     DeviceError,
     DtypeError,
     GradcheckError,
@@ -191,6 +192,10 @@ from arraygrad.transforms import (  # isort: skip  they need the above
 )
 from arraygrad.checkpoint import checkpoint  # isort: skip  as above
 from arraygrad.vectorize import hessian, jacobian, vmap  # isort: skip  as above
+from arraygrad.function import Function, once_differentiable  # isort: skip
+from arraygrad.implicit import fixed_point, implicit_root  # isort: skip
+from arraygrad.minimizing import MinimizeResult, minimize  # isort: skip
+from arraygrad import declare, optim  # isort: skip
 from arraygrad.inspection import __array_namespace_info__  # isort: skip
 
 __version__ = "0.1.0"
@@ -198,14 +203,17 @@ __array_api_version__ = "2025.12"
 
 __all__ = [
     "ArraygradError",
+    "ConvergenceError",
     "DeviceError",
     "DtypeError",
+    "Function",
     "GradcheckError",
     "GradcheckResult",
     "GraphError",
     "IndexingError",
     "InplaceError",
     "MemoryInfo",
+    "MinimizeResult",
     "RemovableHandle",
     "ShapeError",
     "Tensor",
@@ -261,6 +269,7 @@ __all__ = [
     "cross_entropy",
     "cumulative_prod",
     "cumulative_sum",
+    "declare",
     "detect_anomaly",
     "device_count",
     "diag",
@@ -280,6 +289,7 @@ __all__ = [
     "eye",
     "fft",
     "finfo",
+    "fixed_point",
     "flip",
     "float16",
     "float32",
@@ -306,6 +316,7 @@ __all__ = [
     "hypot",
     "iinfo",
     "imag",
+    "implicit_root",
     "inf",
     "int16",
     "int32",
@@ -348,6 +359,7 @@ __all__ = [
     "memory_info",
     "meshgrid",
     "min",
+    "minimize",
     "minimum",
     "moveaxis",
     "multiply",
@@ -362,8 +374,10 @@ __all__ = [
     "no_grad",
     "nonzero",
     "not_equal",
+    "once_differentiable",
     "ones",
     "ones_like",
+    "optim",
     "pad",
     "permute_dims",
     "pi",

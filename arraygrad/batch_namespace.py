@@ -115,6 +115,8 @@ class BatchedBackend(Backend):
         if isinstance(x, self.array_type):
             return x
         if isinstance(x, Batched) and x.level == self.level:
+            if isinstance(x.value, Batched) and not self.raw.is_batched:
+                return x  # a gradient on its way to what has more hidden axes
             return self.array_type(self._raw(x.value))
         return self.array_type(self.raw.expand_dims(self._raw(x), axis=0))
 

@@ -1,13 +1,14 @@
 """The exceptions that arraygrad raises, and the helpers that word them.
 
     ArraygradError
-    ├── ShapeError      also a ValueError    shapes, axes, seeds and values that do not fit
-    ├── IndexingError   also an IndexError   an index outside its axis
-    ├── DtypeError      also a TypeError     data types and kinds of argument that cannot be used
-    ├── DeviceError     also a RuntimeError  unknown, missing or mixed devices
-    └── GraphError      also a RuntimeError  graph state: second backward, bad rules, anomalies
-        ├── VersionError                     a saved value was written to before backward read it
-        └── InplaceError                     an in-place write that would lose gradient history
+    ├── ShapeError        also a ValueError    shapes, axes, seeds and values that do not fit
+    ├── IndexingError     also an IndexError   an index outside its axis
+    ├── DtypeError        also a TypeError     data types and kinds of argument that cannot be used
+    ├── DeviceError       also a RuntimeError  unknown, missing or mixed devices
+    ├── ConvergenceError  also a RuntimeError  iterations without an end, Jacobians without an inverse
+    └── GraphError        also a RuntimeError  graph state: second backward, bad rules, anomalies
+        ├── VersionError                       a saved value was written to before backward read it
+        └── InplaceError                       an in-place write that would lose gradient history
 
 Catch the built-in class where that is the habit, or `ArraygradError` for all of them.
 """
@@ -37,6 +38,10 @@ class DtypeError(ArraygradError, TypeError):
 
 class DeviceError(ArraygradError, RuntimeError):
     """A device is unknown, not available here, or mixed with another one."""
+
+
+class ConvergenceError(ArraygradError, RuntimeError):
+    """An iteration has not converged, or what it needs to be inverted cannot be."""
 
 
 class GraphError(ArraygradError, RuntimeError):

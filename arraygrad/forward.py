@@ -72,6 +72,13 @@ def tangent_of(value: Any, level: int) -> Tensor | None:
     return value.tangent if isinstance(value, Dual) and value.level == level else None
 
 
+def without_history(x: Any) -> Any:
+    """A tensor with its tangents, which `detach` would drop, but without history; anything else as it is."""
+    if isinstance(x, Dual):
+        return Dual(without_history(x.primal), without_history(x.tangent), x.level)
+    return x.detach() if isinstance(x, Tensor) else x
+
+
 def call(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an operation some of whose arguments are Duals."""
     bound = op.signature.bind(*args, **kwargs)
@@ -150,7 +157,7 @@ def _by_transpose(op: Op, function: Any, bound: Any, primals: Any, tangents: Any
         parts = tangents[op.inputs[0]] if op.takes_sequence else [tangents.get(name) for name in op.rules]
         pairs = [(g, t) for g, t in zip(grads, parts, strict=True) if g is not None and t is not None]
         results = transposed([g for g, _ in pairs], [zero for zero in zeros if zero is not None], [t for _, t in pairs])
-    stream = iter(results if grad_enabled() else [result if result is None else result.detach() for result in results])
+    stream = iter(results if grad_enabled() else map(without_history, results))
     duals = [
         output if zero is None else _dual(output, next(stream), level)
         for output, zero in zip(outputs, zeros, strict=True)

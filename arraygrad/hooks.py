@@ -155,14 +155,15 @@ def _pack(node: FunctionNode, values: Sequence[Any], out: Any) -> None:
     if not _packers.get() or not node.saved or not node.op.sources:
         return
     packing, unpacking = _packers.get()[-1]
-    names = [name for rule in node.op.rules.values() for name in rule.names]
-    saved = []
+    rules = getattr(node.op, "rules", None)  # a Function has none, and shows what it saves as `values`
+    names = [None] * len(node.saved) if rules is None else [name for rule in rules.values() for name in rule.names]
+    saved: list[Any] = []
     for name, source, box in zip(names, node.op.sources, node.saved, strict=True):
         if box is None or source is None or not is_array(box[0]):
             saved.append(box)
             continue
         packed = _packed(box[0], packing, unpacking)
-        tensor = _saved_tensor(node.op, name, source, values, out)
+        tensor = values[len(saved)] if name is None else _saved_tensor(node.op, name, source, values, out)
         if tensor is not None:
             storage_of(tensor).list_box(packed)
         saved.append(packed)

@@ -175,7 +175,7 @@ def _declare(
         )
         op.sources = tuple(_source(op, name) for rule in op.rules.values() for name in rule.names)
         op.run = _runner(op)
-        OPS[name] = op
+        OPS.setdefault(name, op)  # one of the user's must not stand in for one of ours
         # Inputs alone, all of them required, each with a rule or none of them: no keywords, no lists.
         simple = len(positional) == len(inputs) == len(parameters) and len(rules) in (len(inputs), 0)
         simple = simple and not is_view and outputs is None and all(p.default is p.empty for p in parameters)

@@ -16,7 +16,7 @@ from arraygrad.autograd import gradients
 from arraygrad.backends import is_array, is_number, namespaces
 from arraygrad.batching import active, zero_in_all_cases
 from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
-from arraygrad.forward import Dual, level_of, new_level, primal_of, tangent_of, transposed
+from arraygrad.forward import Dual, level_of, new_level, primal_of, tangent_of, transposed, without_history
 from arraygrad.modes import enable_grad, is_grad_enabled
 from arraygrad.node import AccumulateGrad
 from arraygrad.tensor import Tensor
@@ -169,7 +169,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
             ag.zeros_like(y.detach()) if slope is None else slope
             for y, slope in zip(leaves(tape.out), slopes, strict=True)
         ]
-        return rebuild(tape.out, slopes if tape.is_recorded else [slope.detach() for slope in slopes])
+        return rebuild(tape.out, slopes if tape.is_recorded else [without_history(slope) for slope in slopes])
 
     return tape.result, push
 
@@ -262,13 +262,6 @@ def _fresh(name: str, x: Any) -> Tensor:
     elif history(x) is not None:
         return ag.copy(x)
     return x if history(x) is not None else x._alias().requires_grad_()
-
-
-def without_history(x: Any) -> Any:
-    """The same values as constants, tangents included."""
-    if isinstance(x, Dual):
-        return Dual(without_history(x.primal), without_history(x.tangent), x.level)
-    return x.detach() if isinstance(x, Tensor) else x
 
 
 def innermost(x: Tensor) -> Tensor:

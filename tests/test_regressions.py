@@ -345,6 +345,22 @@ def test_decorated_asynchronous_generators_receive_what_is_sent_and_thrown() -> 
     asyncio.run(main())
 
 
+# ---- Forward mode
+
+
+def test_tangents_of_tangents_without_recording() -> None:
+    def slope(t: ag.Tensor) -> ag.Tensor:
+        return ag.jvp(lambda x: x[0:1] ** 2, (ag.tensor([3.0]),), (t,))[1]
+
+    with ag.no_grad():  # a general operation's tangent lost those of outer levels
+        assert ag.jvp(slope, (ag.ones(1),), (ag.ones(1),))[1].item() == 6.0
+
+
+def test_tangents_through_a_linearized_function() -> None:
+    _, push = ag.linearize(lambda x: x**2, 3.0)
+    assert ag.jvp(push, (1.0,), (2.0,))[1].item() == 12.0
+
+
 # ---- The small engine
 
 
