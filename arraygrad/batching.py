@@ -12,8 +12,9 @@ own, so the engine, every rule and every forward run on it as on any other raw a
 
 What is the same in all cases has a hidden axis of size 1. A batch has a level; an inner one has a higher level and
 wraps the outer one's arrays. There is a class, with its backend, for each level over each kind of array, so that the
-type alone says which axes are hidden. Batches that `vmap` makes in forward are `is_forward`: the gradient of what was
-not batched then is the sum over the cases. One that a Jacobian makes in backward is not: its cases stay apart.
+type alone says which axes are hidden. If a node's output is batched and an input is not, as in `vmap`, the gradient of
+the input is the sum over the cases. In a batch that is born in backward, as for a Jacobian, neither is: its cases stay
+apart.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from arraygrad.errors import GraphError
 
 
 class LogicalShape(tuple[int, ...]):
-    """The shape of one case, which knows the levels of the forward batches behind it."""
+    """The shape of one case, which knows the levels of the batches behind it."""
 
     levels: frozenset[int]
 
@@ -60,11 +61,8 @@ class Batched:
     def shape(self) -> tuple[int, ...]:
         """Of one case."""
         shape = self.value.shape
-        levels = getattr(shape, "levels", frozenset()) | ({self.level} if self.is_forward else frozenset())
-        if not levels:
-            return tuple(shape[1:])
         logical = LogicalShape(shape[1:])
-        logical.levels = levels
+        logical.levels = getattr(shape, "levels", frozenset()) | {self.level}
         return logical
 
     @property
@@ -206,9 +204,14 @@ def common(arrays: Sequence[Array]) -> Any:
     return namespaces[raw_type]
 
 
-def over_cases(grad: Array, shape: tuple[int, ...]) -> Array:
-    """Sum a gradient over the forward batches that the shape of its receiver does not have."""
-    extra: frozenset[int] = getattr(grad.shape, "levels", frozenset()) - getattr(shape, "levels", frozenset())
+def over_cases(grad: Array, shape: tuple[int, ...], output: tuple[int, ...]) -> Array:
+    """Sum a gradient over the batches that the output of its node has and the input does not.
+
+    A batch that the output does not have either was born in this backward: its cases stay apart.
+    """
+    nothing: frozenset[int] = frozenset()
+    levels, of_input, of_output = (getattr(s, "levels", nothing) for s in (grad.shape, shape, output))
+    extra = (levels & of_output) - of_input
     return _sum_levels(grad, extra) if extra else grad
 
 

@@ -341,6 +341,11 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence
     if type(grad) is Part:
         if not grad.functions:
             grad.g = fit(xp, node, position, xp.lift(grad.g), grad.g.shape, edge.dtype)
+        if type(grad.g.shape) is not tuple and type(edge.shape) is tuple:  # read from what is the same in all cases
+            filled = fit(xp, node, position, grad.filled(xp, edge.shape, edge.dtype), edge.shape, edge.dtype)
+            if buffer is not None:
+                buffer.add(namespaces.get(type(filled), xp), filled)
+            return filled if buffer is None else None
         if buffer is None:
             return grad.filled(xp, edge.shape, edge.dtype)
         buffer.add_part(xp, grad)

@@ -8,7 +8,7 @@ steepest ascent (JAX's are their conjugates).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import arraygrad as ag
@@ -309,17 +309,20 @@ def _depends_on_more(outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
     own = {node for node in inputs if isinstance(node, AccumulateGrad)}
     if len(own) < len(set(inputs)):
         return True
+    return any(isinstance(node, AccumulateGrad) and node not in own for node in graph_of(outputs))
+
+
+def graph_of(outputs: Sequence[Tensor]) -> Iterator[Any]:
+    """All nodes that some tensors depend on."""
     pending = [node for y in outputs for node in _nodes(y)]
     seen = set(pending)
     while pending:
         node = pending.pop()
-        if isinstance(node, AccumulateGrad) and node not in own:
-            return True
+        yield node
         for edge in node.edges:
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 pending.append(edge)
-    return False
 
 
 def _nodes(y: Tensor) -> list[Any]:

@@ -17,7 +17,7 @@ from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.forward import Dual, new_level, primal_of, tangent_of
 from arraygrad.op import linear
 from arraygrad.tensor import ArrayLike, Tensor
-from arraygrad.transforms import Argnums, Function, Tape, as_float, innermost, numbers_of
+from arraygrad.transforms import Argnums, Function, Tape, as_float, graph_of, innermost, numbers_of
 from arraygrad.tree import leaves, leaves_like, rebuild, tree_map
 
 batching.make_backend = BatchedBackend
@@ -25,23 +25,29 @@ _depth: ContextVar[int] = ContextVar("arraygrad_batch_depth", default=0)
 
 
 @contextmanager
-def _batch_level(cases: int | None = None) -> Iterator[int]:
+def _batch_level(cases: int | None = None, roots: Sequence[Tensor] = ()) -> Iterator[int]:
     """The level of a batch for the time that it exists; `cases` says that it is one of forward.
 
-    Batches of backward stand above all of forward, whose graph they run through, maybe after those have ended.
+    A batch of cotangents stands above all those that the graph of `roots` has recorded.
     """
     depth, batches = _depth.get(), active.get()
     level = depth + 1
     _depth.set(level)
     active.set((*batches, (level, cases)) if cases is not None else batches)
     try:
-        yield level if cases is not None else _BACKWARD + level
+        yield level if cases is not None else max(_BACKWARD + level, highest_level(roots) + 1)
     finally:
         _depth.set(depth)
         active.set(batches)
 
 
 _BACKWARD = 1_000_000
+
+
+def highest_level(roots: Sequence[Tensor]) -> int:
+    """The highest level of a batch in the graph of some tensors, 0 where there is none."""
+    shapes = (node.shape for node in graph_of(roots))
+    return max((level for shape in shapes for level in getattr(shape, "levels", ())), default=0)
 
 
 def _hide(xp: Any, x: Array, level: int, axis: int, is_forward: bool) -> Array:
@@ -248,7 +254,7 @@ def _unit(y: Tensor, level: int) -> Tensor:
 def _rows_of(tape: Tape) -> Any:
     rows = []
     for number, y in enumerate(leaves(tape.out)):
-        with _batch_level() as level:
+        with _batch_level(roots=[y]) as level:
             unit = _unit(y, level)
             grads = tape.pull_rows(number, unit, retain_graph=True)
             if y.dtype.kind == "c":
@@ -302,7 +308,7 @@ def batched_gradients(
                 f"{format_shape((len(g), *root.shape)) if g.ndim else '[batch, ...]'}, got {format_shape(g.shape)}"
             )
     cases = _cases([(g, 0) for g in given])
-    with _batch_level() as level:
+    with _batch_level(roots=roots) as level:
         hidden = [_hide_axis(g, level, 0, cases, False) for g in given]
         grads = ag.gradients(roots, tensors, hidden, **options)
         return tuple(None if g is None else _show_axis(g, level, 0, cases, False) for g in grads)

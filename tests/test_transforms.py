@@ -498,3 +498,31 @@ def test_a_hessian_takes_at_most_25_gradients() -> None:
     pairs = [(seconds(lambda: ag.gradients(f(tensor), tensor)), seconds(lambda: ag.hessian(f)(x))) for _ in range(30)]
     gradient, hessian = (min(column) for column in zip(*pairs, strict=True))
     assert hessian < 25 * gradient
+
+
+def test_derivatives_of_jacobians_and_hessians() -> None:
+    a = ag.tensor([2.0, 1.0])
+    for mode in ("forward", "reverse"):
+        f = lambda a, mode=mode: ag.sum(ag.jacobian(lambda x: x**3, mode=mode)(a))  # noqa: E731
+        np.testing.assert_allclose(ag.grad(f)(a).array, 6 * a.array)
+        np.testing.assert_allclose(ag.jvp(f, (a,), (a,))[1].array, 6 * a.array @ a.array)
+    g = lambda a: ag.sum(ag.hessian(lambda x: ag.sum(x**3 * a[0]))(a))  # noqa: E731  6 a0 (a0 + a1)
+    np.testing.assert_allclose(ag.grad(g)(a).array, [6 * (2 * 2 + 1), 6 * 2])
+    np.testing.assert_allclose(ag.hessian(g)(a).array, [[12, 6], [6, 0]])
+    h = lambda a: ag.sum(ag.jacobian(lambda x: x**3 * a[0])(a))  # noqa: E731  3 a0 (a0^2 + a1^2)
+    np.testing.assert_allclose(ag.hessian(h)(a).array, [[18 * 2, 6], [6, 6 * 2]])
+
+
+def test_vmap_reads_another_index_in_each_case() -> None:
+    table, indices = np.arange(12.0).reshape(4, 3), ag.tensor([0, 2, 2])
+    for read, columns in [
+        (lambda t, k: ag.take(t, k, axis=0), slice(None)),
+        (lambda t, k: t[k], slice(None)),
+        (lambda t, k: t[k, 1:], slice(1, None)),
+    ]:
+        rows = ag.vmap(read, in_axes=(None, 0))(table, indices)
+        np.testing.assert_allclose(rows.array, table[[0, 2, 2], columns])
+        loss = lambda t, read=read: ag.sum(ag.vmap(lambda k: read(t, k) ** 2)(indices))  # noqa: E731
+        expected = np.zeros((4, 3))
+        np.add.at(expected, ([[0], [2], [2]], np.arange(3)[columns]), 2 * table[[0, 2, 2], columns])
+        np.testing.assert_allclose(ag.grad(loss)(table).array, expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import arraygrad as ops
 from arraygrad.accumulate import Part
 from arraygrad.backends import NUMPY, Array, Backend, is_array, is_number, namespaces
 from arraygrad.errors import DtypeError, ShapeError, format_shape
@@ -45,6 +46,9 @@ def _getitem(xp: Any, x: ArrayLike, /, index: Any) -> Array:
 
 def getitem(x: ArrayLike, index: Any, /) -> Tensor:
     """`x[index]`, as NumPy reads it. Integers and slices give views, arrays give copies."""
+    for item in index if type(index) is tuple else (index,):
+        if isinstance(item, Tensor) and namespaces[type(item.array)].is_batched:  # another index in each case
+            x = ops.add(x, ops.astype(ops.zeros_like(ops.sum(item)), x.dtype))
     array = x.array if isinstance(x, Tensor) else x
     return _getitem(x, raw_index(namespaces[type(array)], array, index))
 
