@@ -45,7 +45,10 @@ class Part:
     def filled(self, xp: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         """Put it into zeros."""
         if self.functions:
-            return self.added_to(xp, xp.zeros(shape, dtype=dtype, device=self.g.device))
+            zeros = xp.zeros(shape, dtype=dtype, device=self.g.device)
+            if type(self.g.shape) is not tuple:  # each case needs zeros of its own
+                zeros = zeros + xp.zeros_like(xp.sum(self.g))
+            return self.added_to(xp, zeros)
         return xp.scatter(self.g, self.index, shape)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad import batching
-from arraygrad.backends import Array, namespaces
+from arraygrad.backends import Array, is_array, namespaces
 from arraygrad.batch_namespace import BatchedBackend
 from arraygrad.batching import Batched, active, batched_type
 from arraygrad.errors import DtypeError, ShapeError, format_shape
@@ -130,7 +130,7 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
 
             def batch(x: Any, axis: int | None) -> Any:
                 if axis is None:
-                    return x
+                    return ag.asarray(x) if is_array(x) else x
                 x = ag.asarray(x)
                 return _hide_axis(x, level, axis % len(x.shape), cases, True)
 
