@@ -42,6 +42,7 @@ class Protocols:
         dtype: Any
         grad_fn: Any
         item: Callable[[], Any]
+        __getitem__: Callable[[Any], Tensor]
         _grad: Any
         _node: Any
         numpy: Callable[[], Any]
@@ -86,9 +87,7 @@ class Protocols:
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             raise DtypeError("iteration over a 0-d tensor")
-        import arraygrad
-
-        return iter(arraygrad.unstack(self))
+        return map(self.__getitem__, range(self.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
         import arraygrad

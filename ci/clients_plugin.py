@@ -33,9 +33,6 @@ ag.Device = lambda name: "cpu"  # type: ignore[attr-defined]
 devices = NamespaceInfo.devices
 NamespaceInfo.devices = lambda self: list(devices(self))  # type: ignore[assignment, method-assign, return-value]
 
-# Until iter() is lazy (see test_iter_is_lazy in tests/test_tensor.py): SciPy asks np.iterable() of a million elements.
-ag.Tensor.__iter__ = lambda self: map(self.__getitem__, range(len(self)))  # type: ignore[method-assign]
-
 
 # ---- Which tests
 
