@@ -8,7 +8,7 @@ from collections.abc import Iterator
 # Small products of matrices: threads of BLAS would only wait for each other. Before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # SciPy reads this when it is first imported: its functions then take arrays of the standard (tests/clients).
-os.environ["SCIPY_ARRAY_API"] = "1"
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # ci/clients names a backend
 
 import pytest
 from hypothesis import settings

@@ -167,6 +167,7 @@ class Buffer:
         """Return the sum, once every consumer has delivered."""
         total, parts = self.array, self.parts
         if parts:
+            xp = namespaces.get(type(parts[0].g if total is None else total), xp)
             if total is None:
                 total = parts.pop(0).filled(xp, shape, dtype)
             elif not self.is_owned:

@@ -316,8 +316,12 @@ class BatchedBackend(Backend):
 
     def _write(self, write: Callable[..., None], x: Any, index: Any, value: Any) -> None:
         items = self._index(index)
-        if items is None or (is_array(value) and self.same(value).value.shape[0] > x.value.shape[0]):
-            raise GraphError("vmap: a write whose index or value differs from case to case needs a batched target")
+        if items is None:
+            raise GraphError(
+                "vmap: a write whose index or mask differs from case to case is not supported; use where()"
+            )
+        if is_array(value) and self.same(value).value.shape[0] > x.value.shape[0]:
+            raise GraphError("vmap: a value that differs from case to case needs a target that does, too")
         if is_basic(items):
             region = self.raw.getitem(x.value, (slice(None), *items))
             write(

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar
 
@@ -162,6 +163,22 @@ Batched.__hash__ = object.__hash__  # type: ignore[method-assign]  # == is eleme
 active: ContextVar[tuple[tuple[int, int], ...]] = ContextVar("arraygrad_batches", default=())
 
 
+@contextmanager
+def batches_among(batches: Sequence[tuple[int, int]]) -> Iterator[None]:
+    """Run code for which no others than these batches are active."""
+    outer = active.get()
+    active.set(tuple([batch for batch in outer if batch in batches]))
+    try:
+        yield
+    finally:
+        active.set(outer)
+
+
+def one_case_of(level: int) -> AbstractContextManager[None]:
+    """Run code for a single case: what is made there is no batch of this level."""
+    return batches_among([batch for batch in active.get() if batch[0] != level])
+
+
 def zero_in_all_cases(xp: Any, dtype: Any, device: Any) -> Array:
     """A zero of its own for each case of the active batches: added, it makes anything differ from case to case."""
     batches = active.get()
@@ -212,7 +229,13 @@ def over_cases(grad: Array, shape: tuple[int, ...], output: tuple[int, ...]) -> 
     nothing: frozenset[int] = frozenset()
     levels, of_input, of_output = (getattr(s, "levels", nothing) for s in (grad.shape, shape, output))
     extra = (levels & of_output) - of_input
-    return _sum_levels(grad, extra) if extra else grad
+    if not extra:
+        return grad
+    return _sum_levels(grad, extra) if is_array(grad) else sum_recorded(grad, extra)
+
+
+#: Set by vectorize.py: the same for a tensor, where backward is recorded.
+sum_recorded: Any = None
 
 
 def _sum_levels(x: Any, levels: frozenset[int]) -> Array:

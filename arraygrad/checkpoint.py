@@ -60,6 +60,8 @@ class _Run:
         self.count += 1
         return self.count - 1
 
+    _number.recomputes = True  # type: ignore[attr-defined]  # a later write changes nothing: see storage.PackedBox
+
     def _value(self, number: int) -> Tensor:
         if number not in self.found:
             self.found = dict(enumerate(self._again()))

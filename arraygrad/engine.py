@@ -277,7 +277,7 @@ def _run_nodes(
                 ready.append((edge, grad))
                 continue
             if grad is not None:
-                buffer.add(xp, grad)
+                buffer.add(xp if type(grad) is array_type else namespaces.get(type(grad), xp), grad)
             buffer.remaining -= 1
             if not buffer.remaining:
                 ready.append((edge, buffer.total(xp, edge.shape, edge.dtype) if buffer.parts else buffer.array))

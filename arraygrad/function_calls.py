@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import arraygrad as ag
 from arraygrad import record
 from arraygrad.backends import is_array, namespaces
+from arraygrad.batching import active, batches_among, one_case_of
 from arraygrad.engine import apply_rules
 from arraygrad.errors import DtypeError, GraphError, InplaceError, format_shape
 from arraygrad.forward import Dual, level_of, primal_of, tangent_of, transposed, without_history
@@ -84,6 +85,8 @@ class _Call:
     def __init__(self, function: Any, ctx: Context, edges: tuple[Any, ...]) -> None:
         self.function, self.ctx, self.edges = function, ctx, edges
         self.name, self.node_name = function.__name__, f"{function.__name__}Backward"
+        #: The batches in which it was called: backward may run inside others.
+        self.batches = active.get()
         #: For each result its shape, data type and device, and whether it has a gradient.
         self.facts: list[tuple[Any, Any, str]] = []
         self.differentiable: list[bool] = []
@@ -97,6 +100,10 @@ class _Call:
 
     def run(self, xp: Any, g: Any, saved: Any, edges: Any) -> Sequence[Any]:
         """Run backward: on raw arrays, or on tensors whose history is wanted."""
+        with batches_among(self.batches):
+            return self._run(xp, g, saved, edges)
+
+    def _run(self, xp: Any, g: Any, saved: Any, edges: Any) -> Sequence[Any]:
         values = [box[0] for box in saved]
         if xp.is_batched:
             return self.run_cases(xp, g, values, edges)
@@ -117,7 +124,8 @@ class _Call:
             places[:] = [i for i, grad in enumerate(grads) if grad is not None]
             return tuple([grads[i] for i in places])
 
-        batches = xp.each(one)(g, *values)
+        with one_case_of(xp.level):
+            batches = xp.each(one)(g, *values)
         found = dict(zip(places, batches, strict=True))
         return [found.get(i) for i in range(len(edges))]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import arraygrad as ag
-from arraygrad.batching import Batched, active
+from arraygrad.batching import Batched, one_case_of
 from arraygrad.tensor import Tensor
 from arraygrad.tree import tree_map
 from arraygrad.vectorize import hide, show
@@ -32,13 +32,9 @@ def case_by_case(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     def joined(*parts: Any) -> Any:
         return None if parts[0] is None else hide(None, ag.stack(parts), level, 0, cases, is_forward)
 
-    outer = active.get()
-    active.set(tuple([batch for batch in outer if batch[0] != level]))  # what is made in a case is no batch
-    try:
+    with one_case_of(level):
         results = [
             function(*[row[i] if is_batch else row for row, is_batch in zip(rows, has_level, strict=True)])
             for i in range(cases)
         ]
-    finally:
-        active.set(outer)
     return tree_map(joined, *results)

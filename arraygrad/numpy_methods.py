@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from arraygrad.errors import DtypeError
+
 if TYPE_CHECKING:
     from arraygrad.tensor import ArrayLike, Tensor
 
@@ -19,20 +21,40 @@ def _numpy(name: str, *args: Any, **kwargs: Any) -> Any:
     return FUNCTIONS[name](*args, **kwargs)
 
 
+def _write_part(part: Tensor, value: Any) -> None:
+    """`x.real = value`; nothing where Python assigns what `x.real *= 2` has written already."""
+    view, own = getattr(value, "_view", None), part._view
+    if view is None or own is None or view.root is not own.root or view.functions != own.functions:
+        part[...] = value
+
+
 class NumpyMethods:
     """The methods of Tensor by NumPy's names."""
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+        dtype: Any
+
     @property
     def real(self) -> Tensor:
-        """`numpy.real`."""
+        """`numpy.real`. Assign to it to write the real parts in place."""
         return _numpy("real", self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        _write_part(self.real, value)
 
     @property
     def imag(self) -> Tensor:
-        """`numpy.imag`; zeros of real numbers, without a gradient."""
+        """`numpy.imag`; zeros of real numbers, without a gradient. Assign to it to write the imaginary parts."""
         return _numpy("imag", self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise DtypeError(f"a tensor of {self.dtype} has no imaginary part to write to")
+        _write_part(self.imag, value)
 
     def conj(self) -> Tensor:
         """The complex conjugate; real numbers as they are."""

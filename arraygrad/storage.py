@@ -40,8 +40,9 @@ class PackedBox(SharedBox):
     unpack: Callable[[Any], Any]
 
     def keep(self) -> None:
-        """Pack a copy."""
-        self[0] = self.pack(self.unpack(self[0]).clone())
+        """Pack a copy, unless what is packed does not depend on the memory."""
+        if not getattr(self.pack, "recomputes", False):
+            self[0] = self.pack(self.unpack(self[0]).clone())
 
 
 class Storage:

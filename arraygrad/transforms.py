@@ -242,7 +242,7 @@ class Tape:
 
     def pull(self, cotangents: Sequence[Tensor], *, retain_graph: bool) -> list[Any]:
         """The cotangents of the inputs, structured as they are."""
-        recorded = self.is_recorded or (is_grad_enabled() and any(g.requires_grad for g in cotangents))
+        recorded = self.is_recorded or (is_grad_enabled() and any(_nodes(g) for g in cotangents))
         grads = self.raw_pull(cotangents, create_graph=recorded, retain_graph=retain_graph or recorded)
         filled = iter(
             ag.zeros_like(innermost(x).detach()) if g is None else g if recorded else without_history(g)

@@ -93,6 +93,19 @@ def show(xp: Any, x: Any, level: int, axis: int, cases: int, is_forward: bool = 
     return _show(xp, x, level, axis, cases)
 
 
+def _sum_recorded(grad: Tensor, levels: frozenset[int]) -> Tensor:
+    for level in levels:
+        array = grad.array
+        while array.level != level:
+            array = array.value
+        cases = array.value.shape[0]
+        grad = ag.sum(_show_axis(grad, level, 0, cases, True), axis=0)
+    return grad
+
+
+batching.sum_recorded = _sum_recorded
+
+
 # ---- vmap
 
 
@@ -143,8 +156,8 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
             )
             places = _axes_like(out, out_axes)
             results = [
-                _show_axis(ag.asarray(y), level, axis % (len(y.shape) + 1), cases, True)
-                for y, axis in zip(leaves(out), places, strict=True)
+                _show_axis(y, level, axis % (y.ndim + 1), cases, True)
+                for y, axis in zip(map(ag.asarray, leaves(out)), places, strict=True)
             ]
         return rebuild(out, results)
 
@@ -241,14 +254,14 @@ def _by_rows(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, has
     return _rows_of(Tape("jacobian", f, args, kwargs, numbers, has_aux))
 
 
-def _unit(y: Tensor, level: int) -> Tensor:
-    """The unit vectors of a tensor's shape, as a batch of them that is born here, not in forward."""
+def _unit(y: Tensor, level: int, *, is_forward: bool = False) -> Tensor:
+    """The unit vectors of a tensor's shape, as a batch of them."""
     y = innermost(y).detach()
     eye = ag.reshape(ag.eye(y.size, dtype=y.dtype, device=y.device), (y.size, *y.shape))
     if isinstance(y.array, Batched):
         xp: Any = namespaces[type(y.array)]
         eye = Tensor(xp.same(eye.array))
-    return _hide_axis(eye, level, 0, y.size, False)
+    return _hide_axis(eye, level, 0, y.size, is_forward)
 
 
 def _rows_of(tape: Tape) -> Any:
@@ -275,12 +288,18 @@ def _by_columns(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, 
     out = aux = None
     for number, point in enumerate(points):
         level = new_level()
-        with _batch_level() as batch:
-            duals = [Dual(ag.copy(x), _unit(x, batch), level) if k == number else x for k, x in enumerate(points)]
+        with _batch_level(point.size) as batch:
+            duals = [
+                Dual(ag.copy(x), _unit(x, batch, is_forward=True), level) if k == number else x
+                for k, x in enumerate(points)
+            ]
             stream = iter(duals)
             fresh = {i: tree_map(lambda _: next(stream), args[i]) for i in numbers}  # noqa: B023  used at once
             out = f(*[fresh.get(i, arg) for i, arg in enumerate(args)], **kwargs)
             out, aux = out if has_aux else (out, None)
+            for y in leaves(out):
+                if not isinstance(y, Tensor):
+                    raise DtypeError(f"jacobian: the function must return tensors, got {type(y).__name__}")
             values = [primal_of(y, level) for y in leaves(out)]
             column = []
             for y, value in zip(leaves(out), values, strict=True):
@@ -288,7 +307,7 @@ def _by_columns(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, 
                     raise DtypeError('jacobian: a real function of complex arguments needs mode="reverse"')
                 tangent = tangent_of(y, level)
                 zeros = ag.zeros_like(innermost(value).detach())
-                shown = _show_axis(zeros if tangent is None else tangent, batch, value.ndim, point.size, False)
+                shown = _show_axis(zeros if tangent is None else tangent, batch, value.ndim, point.size, True)
                 column.append(ag.reshape(shown, (*value.shape, *point.shape)))
             columns.append(column)
             out = rebuild(out, values)

@@ -291,3 +291,13 @@ def test_nothing_is_left_on() -> None:
     with pytest.raises(KeyError), ag.save_on_cpu():
         raise KeyError
     assert record.observer is None
+
+
+def test_a_write_to_the_argument_of_a_checkpoint_after_it() -> None:
+    x = leaf([0.5, 1.0])
+    y = x * 1.0
+    z = ag.checkpoint(lambda b: ag.sin(b) * b, y)
+    y *= 2.0
+    ag.sum(z).backward()
+    v = np.array([0.5, 1.0])
+    np.testing.assert_allclose(x.grad.array, np.cos(v) * v + np.sin(v), rtol=1e-14)

@@ -365,3 +365,13 @@ def test_iterations_that_run_away_are_stopped() -> None:
         pytest.raises(ag.ConvergenceError, match=r"^fixed_point: \d iter"),
     ):
         ag.fixed_point(lambda x, a: x * x * a, 1e100, ag.tensor(1.0), memory=0)
+
+
+def test_gradients_inside_vmap() -> None:
+    root = lambda a: ag.implicit_root(lambda x, a: x * x - a, 1.0, a)  # noqa: E731
+    a = np.array([1.0, 4.0, 9.0])
+    np.testing.assert_allclose(ag.vmap(ag.grad(root))(a).array, 0.5 / np.sqrt(a), rtol=1e-9)
+    point = lambda a: ag.fixed_point(lambda x, a: 0.5 * x + a, 0.0, a)  # noqa: E731
+    np.testing.assert_allclose(ag.vmap(ag.grad(point))(a).array, 2.0, rtol=1e-9)
+    both = ag.vmap(ag.jacobian(lambda a: ag.implicit_root(lambda x, a: x - 2.0 * a, np.zeros(2), a)))(np.ones((3, 2)))
+    np.testing.assert_allclose(both.array, np.broadcast_to(2.0 * np.eye(2), (3, 2, 2)), rtol=1e-9)

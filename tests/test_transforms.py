@@ -526,3 +526,48 @@ def test_vmap_reads_another_index_in_each_case() -> None:
         expected = np.zeros((4, 3))
         np.add.at(expected, ([[0], [2], [2]], np.arange(3)[columns]), 2 * table[[0, 2, 2], columns])
         np.testing.assert_allclose(ag.grad(loss)(table).array, expected)
+
+
+X0 = np.array([0.3, 0.7, 1.1])
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: ag.sum(ag.vmap(lambda a, b: a * b)(x, x)), 2 * X0),
+        (lambda x: ag.sum(ag.vmap(lambda a: a * 1.0)(x)) + ag.sum(x**2), 1 + 2 * X0),
+        (lambda x: ag.sum(ag.vmap(lambda a: a**2 * x[0])(x)), 2 * X0 * 0.3 + np.array([np.sum(X0**2), 0, 0])),
+        (lambda x: ag.sum(ag.jacobian(lambda y: x * y**2)(X0)), 2 * X0),
+        (lambda x: ag.sum(ag.jacobian(lambda y: x * y**2, mode="forward")(X0)), 2 * X0),
+        (lambda x: ag.sum(ag.hessian(lambda y: ag.sum(x * y**4))(X0)), 12 * X0**2),
+        (lambda x: ag.sum(ag.jacobian(lambda y: y**3 * x)(x) @ x), 12 * X0**3),
+        (lambda x: ag.sum(ag.jacobian(lambda y: y**3 * x, mode="forward")(x) @ x), 12 * X0**3),
+    ],
+)
+def test_batches_beside_other_uses_of_the_input(f: Callable[[Any], Any], expected: np.ndarray) -> None:
+    np.testing.assert_allclose(ag.grad(f)(X0).array, expected, rtol=1e-12)
+    np.testing.assert_allclose(ag.jvp(f, (X0,), (X0,))[1].array, expected @ X0, rtol=1e-12)
+    numeric = np.stack([(ag.grad(f)(X0 + e).array - ag.grad(f)(X0 - e).array) / 2e-6 for e in 1e-6 * np.eye(3)])
+    for hessian in (ag.hessian(f)(X0), ag.jacobian(ag.grad(f), mode="forward")(X0)):
+        np.testing.assert_allclose(hessian.array, numeric, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(ag.linearize(f, X0)[1](X0).array, expected @ X0, rtol=1e-12)
+
+
+def test_closures_of_jacobians_get_their_gradients() -> None:
+    w = leaf(X0)
+    ag.sum(ag.jacobian(lambda x: w * x**2)(X0)).backward()
+    np.testing.assert_allclose(w.grad.array, 2 * X0, rtol=1e-12)
+    with ag.no_grad():
+        w -= 0.1 * w.grad
+
+
+def test_results_of_tangents_of_pullbacks_have_no_history() -> None:
+    _, t = ag.jvp(lambda x: ag.vjp(lambda y: y**3, x)[1](x)[0], (X0,), (X0,))
+    assert not t.requires_grad
+    np.testing.assert_allclose(t.array, 9 * X0**3, rtol=1e-12)  # of 3 x^3
+
+
+def test_vmap_of_what_returns_a_number() -> None:
+    assert ag.vmap(lambda x: 3.0)(np.ones((2, 3))).array.tolist() == [3, 3]
+    with pytest.raises(ag.DtypeError, match="jacobian: the function must return tensors, got ndarray"):
+        ag.jacobian(lambda x: np.ones(2), mode="forward")(X0)

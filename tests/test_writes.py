@@ -363,3 +363,16 @@ def test_a_long_recurrence_does_not_recurse() -> None:
         y[i] = y[i - 1] * growth
     y[-1].backward()
     assert growth.grad.item() == 19_999
+
+
+def test_real_and_imaginary_parts_are_assigned() -> None:
+    x = ag.tensor([1.0 + 2.0j, 3.0], requires_grad=True)
+    z = x * 1.0
+    z.real *= 2.0
+    z.imag = ag.real(x) * 3.0
+    assert z.version == 2
+    np.testing.assert_allclose(z.array, [2 + 3j, 6 + 9j])
+    ag.sum(ag.real(z) + 10.0 * ag.imag(z)).backward()
+    np.testing.assert_allclose(x.grad.array, [32, 32])
+    with pytest.raises(ag.DtypeError, match="a tensor of float64 has no imaginary part to write to"):
+        ag.zeros(2).imag = 1.0
