@@ -211,7 +211,7 @@ def apply(function: Any, args: Sequence[Any], wanted: Sequence[bool] = ()) -> _R
     ctx = Context(tuple([a or b for a, b in zip(needed, wanted or [False] * len(args), strict=True)]))
     inputs = [x._alias() if isinstance(x, Tensor) else x for x in args]
     versions = [getattr(x, "version", 0) for x in inputs]
-    with no_grad():
+    with no_grad(), batches_among(()):  # these inputs are one case
         out = function.forward(ctx, *inputs)
     for position, (x, version) in enumerate(zip(inputs, versions, strict=True)):
         if getattr(x, "version", 0) != version:
