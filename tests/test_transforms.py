@@ -571,3 +571,24 @@ def test_vmap_of_what_returns_a_number() -> None:
     assert ag.vmap(lambda x: 3.0)(np.ones((2, 3))).array.tolist() == [3, 3]
     with pytest.raises(ag.DtypeError, match="jacobian: the function must return tensors, got ndarray"):
         ag.jacobian(lambda x: np.ones(2), mode="forward")(X0)
+
+
+def test_jacobians_of_what_forward_mode_refuses_go_in_reverse() -> None:
+    def fill(x: Any) -> Any:
+        y = ag.zeros((3, 3))
+        for i in range(3):
+            row = y[i]
+            row[:] = x * (i + 1)
+        return y
+
+    expected = np.stack([k * np.eye(3) for k in (1, 2, 3)])
+    np.testing.assert_allclose(ag.jacobian(fill)(X0).array, expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2)])
+def test_second_derivatives_of_singular_values_in_batches(shape: tuple[int, int]) -> None:
+    matrices = np.random.default_rng(0).normal(size=(2, *shape))
+    f = lambda m: ag.sum(ag.linalg.svdvals(m) ** 2)  # noqa: E731  the sum of the squares of the elements
+    size = matrices[0].size
+    expected = np.broadcast_to(2 * np.eye(size).reshape(*shape, *shape), (2, *shape, *shape))
+    np.testing.assert_allclose(ag.vmap(ag.hessian(f))(matrices).array, expected, atol=1e-12)

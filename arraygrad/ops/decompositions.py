@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, cast
 
-from arraygrad.backends import Array, is_complex
+from arraygrad.backends import Array, is_complex, namespaces
 from arraygrad.errors import GraphError, format_shape
 from arraygrad.op import OPS, constant, general
 from arraygrad.ops.linalg import adjoint, diagonal_matrix, rounding_error, solve_adjoint
@@ -106,6 +106,14 @@ def _times(xp: Any, x1: Array, x2: Array, is_used: Array) -> Array:
     return _multiply_used(*args) if isinstance(x1, Tensor) else OPS["multiply_used"].forward(xp, *args)
 
 
+def _is_used(g: Array) -> bool:
+    """Whether there is a cotangent, in any case of a batch."""
+    array: Any = getattr(g, "array", g)
+    while namespaces[type(array)].is_batched:
+        array = array.value
+    return bool(namespaces[type(array)].any(array != 0))
+
+
 def _used(xp: Any, g: Array) -> Array:
     """Which columns have a cotangent."""
     return xp.any(g != 0, axis=-2)
@@ -168,7 +176,7 @@ def _grad_of_qr(g: Any, xp: Any, q: Array, r: Array, mode: str) -> Array:
     grad_q, grad_r = g
     rows, columns = q.shape[-2], r.shape[-1]
     if mode == "complete" and rows > columns:
-        if grad_q is not None and xp.any(grad_q[..., columns:] != 0):
+        if grad_q is not None and _is_used(grad_q[..., columns:]):
             raise GraphError(
                 f'qr: the Q of a matrix {format_shape((rows, columns))} has no gradient with mode="complete", since '
                 'its last columns are arbitrary; use mode="reduced"'
@@ -332,7 +340,7 @@ def _grad_of_svd(g: Any, xp: Any, u: Array, s: Array, vh: Array) -> Array:
     rows, columns, size = u.shape[-2], vh.shape[-1], s.shape[-1]
     extras = {"U": grad_u is not None and grad_u[..., size:], "Vh": grad_vh is not None and grad_vh[..., size:, :]}
     for name, extra in extras.items():
-        if extra is not False and xp.any(extra != 0):
+        if extra is not False and _is_used(extra):
             raise GraphError(
                 f"svd: the {name} of a matrix {format_shape((rows, columns))} has no gradient with full_matrices=True, "
                 f"since its vectors beyond the first {size} are arbitrary; use full_matrices=False"
