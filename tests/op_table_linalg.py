@@ -14,8 +14,8 @@ import numpy as np
 
 import arraygrad as ag
 from arraygrad import linalg
-from arraygrad.ops.decompositions import _multiply_used
 from arraygrad.ops.linalg import cofactors
+from arraygrad.ops.used import _multiply_used
 
 inf = float("inf")
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, cast
 
-from arraygrad.backends import Array, is_complex, namespaces
+from arraygrad.backends import Array, is_complex
 from arraygrad.errors import GraphError, format_shape
-from arraygrad.op import OPS, constant, general
+from arraygrad.op import constant, general
 from arraygrad.ops.linalg import adjoint, diagonal_matrix, rounding_error, solve_adjoint
+from arraygrad.ops.used import is_any_used, times, used_columns
 from arraygrad.tensor import ArrayLike, Tensor
 
 
@@ -91,34 +92,6 @@ def _inverse_gaps(xp: Any, values: Array) -> Array:
     return xp.triu(inverse, k=1) + xp.tril(inverse, k=-1)
 
 
-@general(lambda g, x2: g * x2, lambda g, x1: g * x1, broadcasts=True)
-def _multiply_used(xp: Any, x1: ArrayLike, x2: ArrayLike, is_used: ArrayLike, /) -> Array:
-    return xp.where(is_used | (x2 == x2), x1 * x2, xp.zeros_like(x1))
-
-
-def _times(xp: Any, x1: Array, x2: Array, is_used: Array) -> Array:
-    """`x1 * x2`, but 0 for NaN in `x2` that belongs to vectors which the loss does not use.
-
-    So a loss of the leading vectors has its gradient though others belong to equal values, or to 0. (The second
-    derivative is NaN then.)
-    """
-    args = (x1, x2, is_used)
-    return _multiply_used(*args) if isinstance(x1, Tensor) else OPS["multiply_used"].forward(xp, *args)
-
-
-def _is_used(g: Array) -> bool:
-    """Whether there is a cotangent, in any case of a batch."""
-    array: Any = getattr(g, "array", g)
-    while namespaces[type(array)].is_batched:
-        array = array.value
-    return bool(namespaces[type(array)].any(array != 0))
-
-
-def _used(xp: Any, g: Array) -> Array:
-    """Which columns have a cotangent."""
-    return xp.any(g != 0, axis=-2)
-
-
 # ---- Cholesky
 
 
@@ -176,7 +149,7 @@ def _grad_of_qr(g: Any, xp: Any, q: Array, r: Array, mode: str) -> Array:
     grad_q, grad_r = g
     rows, columns = q.shape[-2], r.shape[-1]
     if mode == "complete" and rows > columns:
-        if grad_q is not None and _is_used(grad_q[..., columns:]):
+        if grad_q is not None and is_any_used(grad_q[..., columns:]):
             raise GraphError(
                 f'qr: the Q of a matrix {format_shape((rows, columns))} has no gradient with mode="complete", since '
                 'its last columns are arbitrary; use mode="reduced"'
@@ -237,7 +210,7 @@ def _grad_of_eigh(g: Any, xp: Any, values: Array, vectors: Array) -> Array:
     if grad_vectors is None:
         return _from_values(xp, grad_values, vectors, adjoint(xp, vectors))
     inner = xp.matmul(adjoint(xp, vectors), grad_vectors)
-    terms = [_times(xp, inner, _inverse_gaps(xp, values), _used(xp, grad_vectors)[..., None, :])]
+    terms = [times(xp, inner, _inverse_gaps(xp, values), used_columns(xp, grad_vectors)[..., None, :])]
     if grad_values is not None:
         terms.append(diagonal_matrix(xp, grad_values))
     return _hermitian(xp, xp.matmul(xp.matmul(vectors, _total(terms)), adjoint(xp, vectors)))
@@ -291,8 +264,8 @@ def _grad_of_eig(g: Any, xp: Any, values: Array, vectors: Array) -> Array:
     if grad_vectors is not None:
         inner = xp.matmul(adjoints, grad_vectors)
         inner = inner - xp.matmul(adjoints, vectors * _real_diagonal(xp, inner)[..., None, :])
-        is_used = _used(xp, grad_vectors)[..., None, :]
-        terms.append(_times(xp, inner, xp.conj(_inverse_gaps(xp, values)), is_used))
+        is_used = used_columns(xp, grad_vectors)[..., None, :]
+        terms.append(times(xp, inner, xp.conj(_inverse_gaps(xp, values)), is_used))
     return xp.linalg.solve(adjoints, xp.matmul(_total(terms), adjoints))
 
 
@@ -340,7 +313,7 @@ def _grad_of_svd(g: Any, xp: Any, u: Array, s: Array, vh: Array) -> Array:
     rows, columns, size = u.shape[-2], vh.shape[-1], s.shape[-1]
     extras = {"U": grad_u is not None and grad_u[..., size:], "Vh": grad_vh is not None and grad_vh[..., size:, :]}
     for name, extra in extras.items():
-        if extra is not False and _is_used(extra):
+        if extra is not False and is_any_used(extra):
             raise GraphError(
                 f"svd: the {name} of a matrix {format_shape((rows, columns))} has no gradient with full_matrices=True, "
                 f"since its vectors beyond the first {size} are arbitrary; use full_matrices=False"
@@ -357,23 +330,23 @@ def _grad_of_svd(g: Any, xp: Any, u: Array, s: Array, vh: Array) -> Array:
     if grad_s is not None:
         inner.append(diagonal_matrix(xp, grad_s))
     if grad_u is not None:
-        uhg, is_used = xp.matmul(adjoint(xp, u), grad_u), _used(xp, grad_u)
+        uhg, is_used = xp.matmul(adjoint(xp, u), grad_u), used_columns(xp, grad_u)
         is_used_pair = is_used[..., None, :] | is_used[..., :, None]
-        inner.append(_times(xp, uhg - adjoint(xp, uhg), inverse_gaps, is_used_pair) * row)
+        inner.append(times(xp, uhg - adjoint(xp, uhg), inverse_gaps, is_used_pair) * row)
         if is_complex(u):  # the phase, which only U changes with: a convention without effect on a fair loss
-            phase = _times(xp, xp.imag(xp.linalg.diagonal(uhg)), _inverse_values(xp, s), is_used)
+            phase = times(xp, xp.imag(xp.linalg.diagonal(uhg)), _inverse_values(xp, s), is_used)
             inner.append(diagonal_matrix(xp, 1j * phase))
         if rows > size:
             inverse = _inverse_values(xp, s)[..., None, :]
-            rest = _times(xp, grad_u - xp.matmul(u, uhg), inverse, is_used[..., None, :])
+            rest = times(xp, grad_u - xp.matmul(u, uhg), inverse, is_used[..., None, :])
             outer.append(xp.matmul(rest, vh))
     if grad_vh is not None:
-        vhg, is_used = xp.matmul(vh, adjoint(xp, grad_vh)), _used(xp, xp.matrix_transpose(grad_vh))
+        vhg, is_used = xp.matmul(vh, adjoint(xp, grad_vh)), used_columns(xp, xp.matrix_transpose(grad_vh))
         is_used_pair = is_used[..., None, :] | is_used[..., :, None]
-        inner.append(column * _times(xp, vhg - adjoint(xp, vhg), inverse_gaps, is_used_pair))
+        inner.append(column * times(xp, vhg - adjoint(xp, vhg), inverse_gaps, is_used_pair))
         if columns > size:
             inverse = _inverse_values(xp, s)[..., :, None]
-            rest = _times(xp, grad_vh - xp.matmul(adjoint(xp, vhg), vh), inverse, is_used[..., :, None])
+            rest = times(xp, grad_vh - xp.matmul(adjoint(xp, vhg), vh), inverse, is_used[..., :, None])
             outer.append(xp.matmul(u, rest))
     return _total([xp.matmul(xp.matmul(u, _total(inner)), vh), *outer])
 
