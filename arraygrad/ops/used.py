@@ -1,4 +1,4 @@
-"""Vectors that a loss does not use, among those of a decomposition: where they have no derivative, it does not matter."""
+"""Vectors of a decomposition that a loss does not use: where they have no derivative, it does not matter."""
 
 from __future__ import annotations
 
