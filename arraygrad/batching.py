@@ -197,14 +197,17 @@ _types: dict[tuple[type, int, bool], type[Batched]] = {}
 
 def batched_type(raw_type: type, level: int, is_forward: bool) -> Any:
     """The class of batches of a level over one kind of array."""
-    key = (raw_type, level, is_forward)
-    if key not in _types:
-        backend = make_backend(namespaces[raw_type], level, is_forward)
-        namespaces[backend.array_type] = backend
-        if raw_type in several_devices:
-            several_devices.add(backend.array_type)
-        _types[key] = backend.array_type
-    return _types[key]
+    key, raw = (raw_type, level, is_forward), namespaces[raw_type]
+    known = _types.get(key)
+    if (
+        known is None or getattr(namespaces.get(known), "raw", None) is not raw
+    ):  # tests put other libraries in place of one
+        backend = make_backend(raw, level, is_forward)
+        known = _types[key] = backend.array_type
+        namespaces[known] = backend
+    if raw_type in several_devices:
+        several_devices.add(known)
+    return known
 
 
 def common(arrays: Sequence[Array]) -> Any:
