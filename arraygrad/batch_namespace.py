@@ -44,10 +44,10 @@ class BatchedBackend(Backend):
     counts_references = False
     is_batched = True
 
-    def __init__(self, raw: Backend, level: int, is_forward: bool) -> None:
-        self.raw, self.level, self.is_forward = raw, level, is_forward
+    def __init__(self, raw: Backend, level: int) -> None:
+        self.raw, self.level = raw, level
         self.complex_dtypes = raw.complex_dtypes
-        self.array_type: Any = type("Batched", (Batched,), {"__slots__": (), "level": level, "is_forward": is_forward})
+        self.array_type: Any = type("Batched", (Batched,), {"__slots__": (), "level": level})
         self.linalg, self.fft = BatchedLinalg(self), BatchedFft(self)
 
     def namespace(self) -> Any:

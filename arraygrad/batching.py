@@ -47,7 +47,6 @@ class Batched:
 
     __slots__ = ("value",)
     level: ClassVar[int]
-    is_forward: ClassVar[bool]
     #: NumPy's and CuPy's arrays leave operators to this class.
     __array_ufunc__ = None
 
@@ -56,7 +55,7 @@ class Batched:
 
     def like(self, value: Array) -> Batched:
         """Other values of the same batch."""
-        return batched_type(type(value), self.level, self.is_forward)(value)
+        return batched_type(type(value), self.level)(value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,7 +98,7 @@ class Batched:
         namespaces[type(self)].setitem(self, index, value)
 
     def __bool__(self) -> bool:
-        if self.value.size != 1 and self.is_forward:
+        if self.value.size != 1:
             raise GraphError("vmap: a condition that differs from case to case cannot steer Python's `if`; use where()")
         return bool(namespaces[type(self.value)].any(self.value))
 
@@ -186,23 +185,23 @@ def zero_in_all_cases(xp: Any, dtype: Any, device: Any) -> Array:
         xp = xp.raw
     zero = xp.zeros(tuple(cases for _, cases in batches), dtype=dtype, device=device)
     for level, _ in batches:
-        zero = batched_type(type(zero), level, True)(zero)
+        zero = batched_type(type(zero), level)(zero)
     return zero
 
 
 #: Set by batch_namespace.py: makes the backend of a new class.
 make_backend: Any = None
-_types: dict[tuple[type, int, bool], type[Batched]] = {}
+_types: dict[tuple[type, int], type[Batched]] = {}
 
 
-def batched_type(raw_type: type, level: int, is_forward: bool) -> Any:
+def batched_type(raw_type: type, level: int) -> Any:
     """The class of batches of a level over one kind of array."""
-    key, raw = (raw_type, level, is_forward), namespaces[raw_type]
+    key, raw = (raw_type, level), namespaces[raw_type]
     known = _types.get(key)
     if (
         known is None or getattr(namespaces.get(known), "raw", None) is not raw
     ):  # tests put other libraries in place of one
-        backend = make_backend(raw, level, is_forward)
+        backend = make_backend(raw, level)
         known = _types[key] = backend.array_type
         namespaces[known] = backend
     if raw_type in several_devices:
@@ -212,15 +211,15 @@ def batched_type(raw_type: type, level: int, is_forward: bool) -> Any:
 
 def common(arrays: Sequence[Array]) -> Any:
     """The backend of arrays with different hidden axes: it hides those of all of them."""
-    levels: dict[int, bool] = {}
+    levels: set[int] = set()
     raw_type: type = type(arrays[0])
     for array in arrays:
         while isinstance(array, Batched):
-            levels[array.level] = array.is_forward
+            levels.add(array.level)
             array = array.value
         raw_type = type(array)
     for level in sorted(levels):
-        raw_type = batched_type(raw_type, level, levels[level])
+        raw_type = batched_type(raw_type, level)
     return namespaces[raw_type]
 
 

@@ -22,15 +22,12 @@ def case_by_case(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     batches: list[Any] = [x.array for x in args if isinstance(x, Tensor) and isinstance(x.array, Batched)]
     level = max(batch.level for batch in batches)
     own = [batch for batch in batches if batch.level == level]
-    cases, is_forward = max(batch.value.shape[0] for batch in own), own[0].is_forward
+    cases = max(batch.value.shape[0] for batch in own)
     has_level = [isinstance(x, Tensor) and isinstance(x.array, Batched) and x.array.level == level for x in args]
-    rows = [
-        show(None, x, level, 0, cases, is_forward) if is_batch else x
-        for x, is_batch in zip(args, has_level, strict=True)
-    ]
+    rows = [show(None, x, level, 0, cases) if is_batch else x for x, is_batch in zip(args, has_level, strict=True)]
 
     def joined(*parts: Any) -> Any:
-        return None if parts[0] is None else hide(None, ag.stack(parts), level, 0, cases, is_forward)
+        return None if parts[0] is None else hide(None, ag.stack(parts), level, 0, cases)
 
     with one_case_of(level):
         results = [

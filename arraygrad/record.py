@@ -259,7 +259,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
         except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise _explain(op, error, operands) from error
         if op.outputs is not None:
-            return _wrap_several(op, xp, result, operands, [values[i] for i in rules_at], values)
+            return _wrap_several(op, save, xp, result, operands, [values[i] for i in rules_at], values)
         if type(result) not in namespaces:
             result = _lift(op, xp, result)
         if observer is not None:
@@ -291,9 +291,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
     return call
 
 
-def _wrap_several(
-    op: Op, xp: Backend, results: Any, operands: Sequence[Any], candidates: Sequence[Any], values: Sequence[Any]
-) -> Any:
+def _wrap_several(op: Op, save: Any, xp: Backend, results: Any, operands: Any, candidates: Any, values: Any) -> Any:
     """The tensors of several results, each with a node of its own before the one of the operation."""
     arrays = [result if type(result) in namespaces else _lift(op, xp, result) for result in results]
     if observer is not None:
@@ -305,7 +303,7 @@ def _wrap_several(
         node = _new_node(FunctionNode)
         node.op, node.edges = op, edges
         node.shape, node.dtype = arrays[0].shape, arrays[0].dtype
-        node.saved = saver(op)(edges, values, out)
+        node.saved = save(edges, values, out)
         node.extras = None if observer is None else observer.extras(node, values, out)
         for position, tensor in enumerate(out):
             if _is_floating(tensor.array):

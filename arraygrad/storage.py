@@ -63,15 +63,15 @@ class Storage:
     def new_box(self, array: Array) -> SharedBox:
         """Make a box for one tensor of this memory, and list it."""
         box = SharedBox((array,))
+        self.list_box(box)
+        return box
+
+    def list_box(self, box: SharedBox) -> None:
+        """List a box, weakly."""
         self._boxes.append(weakref.ref(box))
         if len(self._boxes) > self._limit:  # a parameter's views come and go: forget the dead ones
             self._boxes = [reference for reference in self._boxes if reference() is not None]
             self._limit = 2 * len(self._boxes) + 8
-        return box
-
-    def list_box(self, box: SharedBox) -> None:
-        """List a box that was made elsewhere."""
-        self._boxes.append(weakref.ref(box))
 
     def take_boxes(self) -> list[list[Any]]:
         """Return the boxes that hold this memory, and forget them: a write is about to change it."""

@@ -51,11 +51,11 @@ def highest_level(roots: Sequence[Tensor]) -> int:
     return max((level for shape in shapes for level in getattr(shape, "levels", ())), default=0)
 
 
-def _hide(xp: Any, x: Array, level: int, axis: int, is_forward: bool) -> Array:
+def _hide(xp: Any, x: Array, level: int, axis: int) -> Array:
     if isinstance(x, Batched) and x.level > level:
-        return x.like(_hide(namespaces[type(x.value)], x.value, level, axis + 1, is_forward))
+        return x.like(_hide(namespaces[type(x.value)], x.value, level, axis + 1))
     value = xp.moveaxis(x, axis, 0) if axis else x
-    return batched_type(type(value), level, is_forward)(value)
+    return batched_type(type(value), level)(value)
 
 
 def _show(xp: Any, x: Array, level: int, axis: int, cases: int) -> Array:
@@ -71,26 +71,26 @@ def _show(xp: Any, x: Array, level: int, axis: int, cases: int) -> Array:
 
 
 @linear(lambda g, xp, level, axis, cases: show(xp, g, level, axis, cases))
-def _hide_axis(xp: Any, x: ArrayLike, /, level: int, axis: int, cases: int, is_forward: bool) -> Array:
-    return _hide(xp, x, level, axis, is_forward)
+def _hide_axis(xp: Any, x: ArrayLike, /, level: int, axis: int, cases: int) -> Array:
+    return _hide(xp, x, level, axis)
 
 
-@linear(lambda g, xp, level, axis, cases, is_forward: hide(xp, g, level, axis, cases, is_forward))
-def _show_axis(xp: Any, x: ArrayLike, /, level: int, axis: int, cases: int, is_forward: bool) -> Array:
+@linear(lambda g, xp, level, axis, cases: hide(xp, g, level, axis, cases))
+def _show_axis(xp: Any, x: ArrayLike, /, level: int, axis: int, cases: int) -> Array:
     return _show(xp, x, level, axis, cases)
 
 
-def hide(xp: Any, x: Any, level: int, axis: int, cases: int, is_forward: bool) -> Any:
+def hide(xp: Any, x: Any, level: int, axis: int, cases: int) -> Any:
     """Turn an axis into the hidden one."""
     if isinstance(x, Tensor):
-        return _hide_axis(x, level, axis, cases, is_forward)
-    return _hide(xp, x, level, axis, is_forward)
+        return _hide_axis(x, level, axis, cases)
+    return _hide(xp, x, level, axis)
 
 
-def show(xp: Any, x: Any, level: int, axis: int, cases: int, is_forward: bool = True) -> Any:
+def show(xp: Any, x: Any, level: int, axis: int, cases: int) -> Any:
     """Turn the hidden axis of a level into an ordinary one, also if all cases are the same."""
     if isinstance(x, Tensor):
-        return _show_axis(x, level, axis, cases, is_forward)
+        return _show_axis(x, level, axis, cases)
     return _show(xp, x, level, axis, cases)
 
 
@@ -100,7 +100,7 @@ def _sum_recorded(grad: Tensor, levels: frozenset[int]) -> Tensor:
         while array.level != level:
             array = array.value
         cases = array.value.shape[0]
-        grad = ag.sum(_show_axis(grad, level, 0, cases, True), axis=0)
+        grad = ag.sum(_show_axis(grad, level, 0, cases), axis=0)
     return grad
 
 
@@ -146,7 +146,7 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
                 if axis is None:
                     return ag.asarray(x) if is_array(x) else x
                 x = ag.asarray(x)
-                return _hide_axis(x, level, axis % len(x.shape), cases, True)
+                return _hide_axis(x, level, axis % len(x.shape), cases)
 
             out = f(
                 *[
@@ -157,7 +157,7 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
             )
             places = _axes_like(out, out_axes)
             results = [
-                _show_axis(y, level, axis % (y.ndim + 1), cases, True)
+                _show_axis(y, level, axis % (y.ndim + 1), cases)
                 for y, axis in zip(map(ag.asarray, leaves(out)), places, strict=True)
             ]
         return rebuild(out, results)
@@ -256,14 +256,14 @@ def _by_rows(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, has
     return _rows_of(Tape("jacobian", f, args, kwargs, numbers, has_aux))
 
 
-def _unit(y: Tensor, level: int, *, is_forward: bool = False) -> Tensor:
+def _unit(y: Tensor, level: int) -> Tensor:
     """The unit vectors of a tensor's shape, as a batch of them."""
     y = innermost(y).detach()
     eye = ag.reshape(ag.eye(y.size, dtype=y.dtype, device=y.device), (y.size, *y.shape))
     if isinstance(y.array, Batched):
         xp: Any = namespaces[type(y.array)]
         eye = Tensor(xp.same(eye.array))
-    return _hide_axis(eye, level, 0, y.size, is_forward)
+    return _hide_axis(eye, level, 0, y.size)
 
 
 def _rows_of(tape: Tape) -> Any:
@@ -278,7 +278,7 @@ def _rows_of(tape: Tape) -> Any:
                 grads = [g if g.dtype.kind == "c" else g - 1j * t for g, t in zip(grads, turned, strict=True)]
             rows.append(
                 [
-                    ag.reshape(_show_axis(ag.conj(g) if g.dtype.kind == "c" else g, level, 0, y.size, False), shape)
+                    ag.reshape(_show_axis(ag.conj(g) if g.dtype.kind == "c" else g, level, 0, y.size), shape)
                     for g, shape in ((g, (*y.shape, *x.shape)) for g, x in zip(grads, tape.inputs, strict=True))
                 ]
             )
@@ -291,10 +291,7 @@ def _by_columns(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, 
     for number, point in enumerate(points):
         level = new_level()
         with _batch_level(point.size) as batch:
-            duals = [
-                Dual(ag.copy(x), _unit(x, batch, is_forward=True), level) if k == number else x
-                for k, x in enumerate(points)
-            ]
+            duals = [Dual(ag.copy(x), _unit(x, batch), level) if k == number else x for k, x in enumerate(points)]
             stream = iter(duals)
             fresh = {i: tree_map(lambda _: next(stream), args[i]) for i in numbers}  # noqa: B023  used at once
             out = f(*[fresh.get(i, arg) for i, arg in enumerate(args)], **kwargs)
@@ -309,7 +306,7 @@ def _by_columns(f: Function, args: Any, kwargs: Any, numbers: Any, points: Any, 
                     raise DtypeError('jacobian: a real function of complex arguments needs mode="reverse"')
                 tangent = tangent_of(y, level)
                 zeros = ag.zeros_like(innermost(value).detach())
-                shown = _show_axis(zeros if tangent is None else tangent, batch, value.ndim, point.size, True)
+                shown = _show_axis(zeros if tangent is None else tangent, batch, value.ndim, point.size)
                 column.append(ag.reshape(shown, (*value.shape, *point.shape)))
             columns.append(column)
             out = rebuild(out, values)
@@ -330,6 +327,6 @@ def batched_gradients(
             )
     cases = _cases([(g, 0) for g in given])
     with _batch_level(roots=roots) as level:
-        hidden = [_hide_axis(g, level, 0, cases, False) for g in given]
+        hidden = [_hide_axis(g, level, 0, cases) for g in given]
         grads = ag.gradients(roots, tensors, hidden, **options)
-        return tuple(None if g is None else _show_axis(g, level, 0, cases, False) for g in grads)
+        return tuple(None if g is None else _show_axis(g, level, 0, cases) for g in grads)

@@ -30,7 +30,7 @@ def skip_if_absent(name: str) -> None:
     for part in name.removeprefix("t.").split("."):
         place = getattr(place, part, None)
     if place is None and not hasattr(np.lib.stride_tricks, name):
-        pytest.skip(f"this NumPy has no {name}")
+        pytest.skip(reason=f"np.{name} came with a later NumPy than {np.__version__}")
 
 
 @pytest.fixture
