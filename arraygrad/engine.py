@@ -12,6 +12,7 @@ then, unless retain_graph or anomaly detection keeps it to the end: memory is fr
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -102,13 +103,13 @@ def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Nod
                 between.add(node)
                 pending.append(node)
     shared: dict[Node, _Shared] = {}
-    seeds = list(roots)
+    seeds = Counter(roots)
     for node in between:
         if not between.isdisjoint(node.edges):  # its rules will run
             if node.saved is None:
                 raise _released(node)
             check_saved(node)
-        deliveries = len(consumers.get(node, ())) + seeds.count(node)
+        deliveries = len(consumers.get(node, ())) + seeds[node]
         if deliveries > 1:
             shared[node] = _Shared()
             shared[node].remaining = deliveries

@@ -230,7 +230,7 @@ _JVP: dict[str, Callable[..., Any]] = {
 
 
 def _saved(op: Op, name: str, primals: dict[str, Any], out: Any) -> Any:
-    """What a rule asks for by name: as in record.py, but tensors stay tensors."""
+    """What a rule asks for by name: as in saving.py, but tensors stay tensors."""
     if name in primals:
         value = primals[name]
         return ag.asarray(value) if is_array(value) else value

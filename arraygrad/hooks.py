@@ -54,7 +54,7 @@ def _wrapped(g: Any) -> Any:
     return Tensor(g) if is_array(g) else g
 
 
-def _result(node: FunctionNode | AccumulateGrad, hook: Hook, before: Any, result: Any) -> Any:
+def _result(node: FunctionNode | AccumulateGrad, before: Any, result: Any) -> Any:
     """What a hook returned in place of `before`, as it came: a raw array or, where backward is recorded, a tensor."""
     if result is None:
         return before
@@ -75,12 +75,12 @@ def run_hooks(node: FunctionNode | AccumulateGrad, g: Any) -> Any:
     for hook in tuple(node.extras.get("hooks", ())):
         if type(g) is list:  # the cotangents of several outputs
             result = hook(tuple(_wrapped(part) for part in g))
-            g = g if result is None else [_result(node, hook, old, new) for old, new in zip(g, result, strict=True)]
+            g = g if result is None else [_result(node, old, new) for old, new in zip(g, result, strict=True)]
         elif getattr(hook, "takes_tuple", False):
             result = hook((_wrapped(g),))
-            g = g if result is None else _result(node, hook, g, result[0])
+            g = g if result is None else _result(node, g, result[0])
         else:
-            g = _result(node, hook, g, hook(_wrapped(g)))
+            g = _result(node, g, hook(_wrapped(g)))
     return g
 
 
@@ -91,9 +91,7 @@ def run_hooks_after(node: FunctionNode, g: Any, grads: Sequence[Any]) -> Sequenc
     for hook in tuple(node.extras["after"]):
         result = hook(tuple(None if grad is None else _wrapped(grad) for grad in grads), received)
         if result is not None:
-            grads = [
-                old if old is None else _result(node, hook, old, new) for old, new in zip(grads, result, strict=True)
-            ]
+            grads = [old if old is None else _result(node, old, new) for old, new in zip(grads, result, strict=True)]
     return grads
 
 
@@ -129,12 +127,11 @@ class saved_tensors_hooks:  # noqa: N801  lower case as in PyTorch
         self._pair = (pack, unpack)
 
     def __enter__(self) -> None:
-        self._before = _packers.get()
-        _packers.set((*self._before, self._pair))
+        _packers.set((*_packers.get(), self._pair))
         observe.add(observe.watchers, _pack)
 
     def __exit__(self, *exception: object) -> None:
-        _packers.set(self._before)
+        _packers.set(_packers.get()[:-1])
         observe.remove(observe.watchers, _pack)
 
 

@@ -159,7 +159,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     tape = Tape("linearize", f, primals, {}, range(len(primals)), False)
     with enable_grad():
         cotangents = [ag.zeros_like(y.detach()).requires_grad_() for y in leaves(tape.out)]
-        grads = tape.raw_pull(cotangents, create_graph=True, retain_graph=True)
+        grads = tape.raw_pull(leaves(tape.out), cotangents, create_graph=True, retain_graph=True)
 
     def push(*tangents: Any) -> Any:
         directions = leaves_like(primals, tangents, "linearize: the tangents")
@@ -214,10 +214,12 @@ class Tape:
     def _plain(self, tree: Any) -> Any:
         return tree if self.is_recorded else tree_map(without_history, tree)
 
-    def raw_pull(self, cotangents: Sequence[Tensor], *, create_graph: bool, retain_graph: bool) -> list[Any]:
-        """The cotangent of each leaf of the inputs, None where there is none."""
-        outputs, targets = leaves(self.out), [innermost(x) for x in self.inputs]
-        if level_of(outputs) or level_of(list(cotangents)):
+    def raw_pull(
+        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, create_graph: bool, retain_graph: bool
+    ) -> list[Any]:
+        """The cotangent of each leaf of the inputs from those of some outputs, None where there is none."""
+        targets = [innermost(x) for x in self.inputs]
+        if level_of(list(outputs)) or level_of(list(cotangents)):
             return transposed(outputs, targets, cotangents)
         live = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y.requires_grad]
         if not live:
@@ -225,30 +227,21 @@ class Tape:
         ys, gs = zip(*live, strict=True)
         return list(gradients(ys, targets, gs, create_graph=create_graph, retain_graph=retain_graph, allow_unused=True))
 
-    def pull_rows(self, number: int, cotangents: Tensor, *, retain_graph: bool) -> list[Any]:
-        """The cotangents of the leaves of the inputs, for a batch of cotangents of one output."""
-        outputs = leaves(self.out)
-        y = outputs[number]
-        given = [cotangents if k == number else ag.zeros_like(innermost(z).detach()) for k, z in enumerate(outputs)]
-        if len(outputs) > 1 and not isinstance(y, Dual):
-            single = object.__new__(Tape)
-            single.__dict__ |= self.__dict__ | {"out": y}
-            return single.pull_rows(0, cotangents, retain_graph=retain_graph)
-        grads = self.raw_pull(given, create_graph=self.is_recorded, retain_graph=retain_graph)
+    def pull_leaves(
+        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, retain_graph: bool
+    ) -> list[Tensor]:
+        """The same, zeros where there is none, and with history only where somebody else wants it."""
+        recorded = self.is_recorded or (is_grad_enabled() and any(_nodes(g) for g in cotangents))
+        grads = self.raw_pull(outputs, cotangents, create_graph=recorded, retain_graph=retain_graph or recorded)
         return [
-            ag.zeros_like(innermost(x).detach()) if g is None else g if self.is_recorded else without_history(g)
+            ag.zeros_like(innermost(x).detach()) if g is None else g if recorded else without_history(g)
             for x, g in zip(self.inputs, grads, strict=True)
         ]
 
     def pull(self, cotangents: Sequence[Tensor], *, retain_graph: bool) -> list[Any]:
         """The cotangents of the inputs, structured as they are."""
-        recorded = self.is_recorded or (is_grad_enabled() and any(_nodes(g) for g in cotangents))
-        grads = self.raw_pull(cotangents, create_graph=recorded, retain_graph=retain_graph or recorded)
-        filled = iter(
-            ag.zeros_like(innermost(x).detach()) if g is None else g if recorded else without_history(g)
-            for x, g in zip(self.inputs, grads, strict=True)
-        )
-        return [tree_map(lambda _: next(filled), self.args[i]) for i in self.numbers]
+        stream = iter(self.pull_leaves(leaves(self.out), cotangents, retain_graph=retain_graph))
+        return [tree_map(lambda _: next(stream), self.args[i]) for i in self.numbers]
 
 
 def _fresh(name: str, x: Any) -> Tensor:

@@ -268,12 +268,12 @@ def _unit(y: Tensor, level: int) -> Tensor:
 
 def _rows_of(tape: Tape) -> Any:
     rows = []
-    for number, y in enumerate(leaves(tape.out)):
+    for y in leaves(tape.out):
         with _batch_level(roots=[y]) as level:
             unit = _unit(y, level)
-            grads = tape.pull_rows(number, unit, retain_graph=True)
+            grads = tape.pull_leaves([y], [unit], retain_graph=True)
             if y.dtype.kind == "c":
-                turned = tape.pull_rows(number, unit * 1j, retain_graph=True)
+                turned = tape.pull_leaves([y], [unit * 1j], retain_graph=True)
                 # Of a real argument the two have the real and the imaginary part.
                 grads = [g if g.dtype.kind == "c" else g - 1j * t for g, t in zip(grads, turned, strict=True)]
             rows.append(

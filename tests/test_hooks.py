@@ -301,3 +301,23 @@ def test_a_write_to_the_argument_of_a_checkpoint_after_it() -> None:
     ag.sum(z).backward()
     v = np.array([0.5, 1.0])
     np.testing.assert_allclose(x.grad.array, np.cos(v) * v + np.sin(v), rtol=1e-14)
+
+
+def test_hooks_on_what_is_saved_may_be_entered_twice() -> None:
+    from arraygrad import record
+
+    x, seen = leaf([1.0]), []
+    hooks = ag.saved_tensors_hooks(lambda t: seen.append(1) or t, lambda t: t)
+    with hooks, hooks:
+        y = ag.exp(x)
+    z = ag.exp(x)
+    assert (len(seen), record.observer) == (1, None)
+    (y + z).backward()
+
+
+def test_dead_boxes_of_packed_values_are_forgotten() -> None:
+    w = leaf(np.ones(2))
+    with ag.save_on_cpu():
+        for _ in range(1000):
+            w * w
+    assert len(w._storage._boxes) < 50
