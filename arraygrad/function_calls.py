@@ -25,7 +25,7 @@ from arraygrad.errors import DtypeError, GraphError, InplaceError, format_shape
 from arraygrad.forward import Dual, level_of, primal_of, tangent_of, transposed, without_history
 from arraygrad.function_cases import case_by_case, has_cases
 from arraygrad.modes import enable_grad, grad_enabled, no_grad
-from arraygrad.node import FunctionNode, output_node
+from arraygrad.node import FunctionNode, OpOfItsOwn, output_node
 from arraygrad.recording import RECORDING
 from arraygrad.storage import box_of
 from arraygrad.tensor import Tensor
@@ -77,10 +77,8 @@ class _Slot:
         self.position = position
 
 
-class _Call:
+class _Call(OpOfItsOwn):
     """One call: the `op` of its node. It holds no tensor, and what its node's boxes are for."""
-
-    kind, broadcasts, is_holomorphic = "general", False, False
 
     def __init__(self, function: Any, ctx: Context, edges: tuple[Any, ...]) -> None:
         self.function, self.ctx, self.edges = function, ctx, edges
@@ -300,17 +298,10 @@ def _by_backward(call: _Call, results: Any, primals: Any, tangents: Any, saved: 
     return [None if zero is None else next(stream) for zero in zeros]
 
 
-class _Refusal:
+class _Refusal(OpOfItsOwn):
     """The `op` of a node whose derivative is unknown."""
 
-    kind, broadcasts, is_holomorphic, sources, outputs, node_name = (
-        "general",
-        False,
-        False,
-        None,
-        None,
-        "UnknownBackward",
-    )
+    node_name = "UnknownBackward"
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -320,17 +311,10 @@ class _Refusal:
         raise GraphError(self.message)
 
 
-class _Origin:
+class _Origin(OpOfItsOwn):
     """The `op` of a node before which there is nothing: it tells what is computed from a cotangent without history."""
 
-    kind, broadcasts, is_holomorphic, sources, outputs, node_name = (
-        "general",
-        False,
-        False,
-        None,
-        None,
-        "CotangentBackward",
-    )
+    node_name = "CotangentBackward"
 
     @staticmethod
     def run(xp: Any, g: Any, saved: Any, edges: Any) -> tuple[()]:

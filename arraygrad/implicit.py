@@ -21,6 +21,7 @@ from arraygrad.solvers import anderson, epsilon, gmres, newton
 from arraygrad.tensor import Tensor
 from arraygrad.transforms import jvp, vjp
 from arraygrad.tree import leaves, rebuild
+from arraygrad.vectorize import jacobian
 
 #: Up to so many unknowns (complex ones count twice) the Jacobian is made as a matrix.
 DENSE = 64
@@ -163,9 +164,8 @@ class _System:
         self.name, self.residual, self.size = name, residual, size
 
     def jacobian(self, x: Tensor, a: Tensor) -> Tensor:
-        """The matrix, row by row."""
-        _, pullback = vjp(lambda x: self.residual(x, a), x)
-        return ag.stack([pullback(row)[0] for row in ag.eye(self.size, dtype=x.dtype, device=x.device)])
+        """The matrix."""
+        return jacobian(lambda x: self.residual(x, a), mode="reverse")(x)
 
     def divide(self, b: Tensor, x: Tensor, a: Tensor) -> Tensor:
         """The solution of `jacobian @ v = b`."""

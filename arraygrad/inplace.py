@@ -42,7 +42,7 @@ from arraygrad.errors import (
     user_location,
 )
 from arraygrad.modes import are_values_checked, grad_enabled
-from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
+from arraygrad.node import AccumulateGrad, FunctionNode, OpOfItsOwn, WriteNode
 from arraygrad.op import OPS
 from arraygrad.ops.indexing import along_axis, raw_index, whole_axis
 from arraygrad.storage import keep_saved, keeps_saved, mark_written
@@ -58,10 +58,10 @@ is_locked: Any = None
 unlocked: Any = None
 
 
-class _Write:
+class _Write(OpOfItsOwn):
     """The `op` of `region[index] = value`; where indices repeat, `last` tells which of them wrote last."""
 
-    kind, broadcasts, is_holomorphic, sources, node_name = "general", True, False, None, "WriteBackward"
+    broadcasts, node_name = True, "WriteBackward"
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Any, Any]:
@@ -83,10 +83,10 @@ def _selects_once(index: Any) -> bool:
     return is_basic(index) or (is_array(index) and namespaces[type(index)].numpy_dtype(index.dtype).kind == "b")
 
 
-class _AddAt:
+class _AddAt(OpOfItsOwn):
     """The `op` of adding at indices, which may repeat."""
 
-    kind, broadcasts, is_holomorphic, sources, node_name = "multilinear", True, False, None, "AddAtBackward"
+    broadcasts, node_name = True, "AddAtBackward"
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Any, Any]:

@@ -29,10 +29,17 @@ if TYPE_CHECKING:
     from arraygrad.tensor import Tensor
 
 
-class _Output:
-    """The `op` of a node that stands for one of several outputs: hands its cotangent to the node of them all."""
+class OpOfItsOwn:
+    """What the engine asks of a node's `op`, for those that no declaration makes; they have a `run` of their own."""
 
-    kind, broadcasts, is_holomorphic, sources = "general", False, False, None
+    kind = "general"
+    broadcasts = is_holomorphic = False
+    sources: Any = None
+    node_name = ""
+
+
+class _Output(OpOfItsOwn):
+    """The `op` of a node that stands for one of several outputs: hands its cotangent to the node of them all."""
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[OutputPart]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from arraygrad.accumulate import Part
 from arraygrad.backends import Array
 from arraygrad.modes import grad_enabled
-from arraygrad.node import AccumulateGrad, FunctionNode
+from arraygrad.node import AccumulateGrad, FunctionNode, OpOfItsOwn
 from arraygrad.storage import storage_of
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class View:
         self.is_recorded = is_recorded
 
 
-class _ViewOp:
+class _ViewOp(OpOfItsOwn):
     """The `op` of a view's node that hangs on its root."""
 
-    kind, broadcasts, is_holomorphic, sources, node_name = "linear", False, False, None, "ViewBackward"
+    node_name = "ViewBackward"
 
     @staticmethod
     def run(xp: Any, g: Array, saved: Any, edges: Any) -> tuple[Part]:
