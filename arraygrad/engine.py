@@ -50,6 +50,7 @@ def _count_dependencies(roots: Iterable[Node]) -> dict[Node, _Shared]:
     check = Storage.any_stale
     edges: Iterable[Node | None] = roots
     while True:
+        following = None
         for edge in edges:
             if edge is None:
                 continue
@@ -59,15 +60,18 @@ def _count_dependencies(roots: Iterable[Node]) -> dict[Node, _Shared]:
                 shared[edge].remaining += 1
             else:
                 seen.add(edge)
-                pending.append(edge)
-        if not pending:
-            return shared
-        node = pending.pop()
-        if node.saved is None:
-            raise _released(node)
+                if following is not None:
+                    pending.append(following)
+                following = edge
+        if following is None:
+            if not pending:
+                return shared
+            following = pending.pop()
+        if following.saved is None:
+            raise _released(following)
         if check:
-            check_saved(node)
-        edges = node.edges
+            check_saved(following)
+        edges = following.edges
 
 
 def _released(node: Node) -> GraphError:
@@ -137,20 +141,17 @@ def run(
     watched: dict[Node, Any] = dict.fromkeys(targets or ())
     leaves: list[tuple[AccumulateGrad, Array | None]] = []
     retained: list[tuple[Tensor, Tensor | None]] = []
-    finished: list[FunctionNode] = []
     recording: Any = None
     if create_graph:
         from arraygrad.recording import RECORDING as recording  # noqa: N811
     try:
         with contextlib.ExitStack() as scope, enable_grad() if create_graph else contextlib.nullcontext():
             ready = _deliver(recording, seeds, shared)
-            _run_nodes(ready, shared, between, watched, leaves, retained, finished, retain_graph, recording, scope)
+            _run_nodes(ready, shared, between, watched, leaves, retained, retain_graph, recording, scope)
     except BaseException as error:
         for tensor, previous in reversed(retained):
             tensor._grad = previous
-        for node in finished:
-            if node.saved is None:
-                node.extras = (node.extras or {}) | {"failure": f"{type(error).__name__}: {error}"}
+        _note_failure(roots, f"{type(error).__name__}: {error}")
         raise
     for accumulator, grad in leaves:
         _accumulate(accumulator, grad)
@@ -163,6 +164,19 @@ def run(
         grad if grad is None or not any(grad is other for other in grads[:i]) else _copied(grad)
         for i, grad in enumerate(grads)
     ]
+
+
+def _note_failure(roots: Iterable[Node], failure: str) -> None:
+    """Let the nodes that ran before a failure, and hence are released, tell of it."""
+    seen: set[Node] = set()
+    pending = list(roots)
+    while pending:
+        node = pending.pop()
+        if node not in seen and not isinstance(node, AccumulateGrad):
+            seen.add(node)
+            if node.saved is None:
+                node.extras = (node.extras or {}) | {"failure": failure}
+            pending += [edge for edge in node.edges if edge is not None]
 
 
 def _copied(grad: Any) -> Any:
@@ -192,13 +206,16 @@ def _run_nodes(
     watched: dict[Node, Any],
     leaves: list[tuple[AccumulateGrad, Array | None]],
     retained: list[tuple[Tensor, Tensor | None]],
-    finished: list[FunctionNode],
     retain_graph: bool,
     recording: Any,
     scope: contextlib.ExitStack,
 ) -> None:
     trace, anomaly = debug.trace_stream(), debug.is_anomaly_enabled()
     keep_saved = retain_graph or anomaly
+    finished: list[FunctionNode] = []
+    node: Any = None
+    following: Any = None
+    carried: Any = None
     g: Any = None
     grads: Any = None
     grad: Any = None
@@ -207,9 +224,15 @@ def _run_nodes(
     is_complex_node = has_written = False
     lifting: Any = None
     xp: Backend = NUMPY
-    while ready:
-        node, g = ready.pop()
-        if g is not None and (type(g) is not array_type or several_devices):
+    while True:
+        if following is None:
+            if not ready:
+                break
+            node, g = ready.pop()
+        else:
+            node, g = following, carried
+            following = carried = None
+        if (type(g) is not array_type or several_devices) and g is not None:
             array = next(part for part in g if part is not None) if type(g) is list else g
             array_type, xp = type(array), recording or namespaces[type(array)]
             lifting = recording or (xp if xp.is_batched else None)
@@ -262,27 +285,33 @@ def _run_nodes(
             grads = run_hooks_after(node, g, _lifted_all(xp, node, edges, grads))
         if anomaly:
             debug.check_gradients(node, grads)
-        finished.append(node)
         if not keep_saved:
             node.saved = None
+        elif anomaly:
+            finished.append(node)
         saved = None
-        for edge, grad in zip(edges, grads):  # noqa: B905  strict=True costs 0.1 us a node
+        position = -1
+        for edge in edges:
+            position += 1
             if edge is None:
                 continue
+            grad = grads[position]
             buffer = shared.get(edge)
             if type(grad) is not array_type:  # a part, a NumPy scalar, another device, nothing
-                grad = _lift(xp, node, edge, grad, grads, buffer)
+                grad = _lift(xp, node, edge, position, grad, buffer)
             elif grad.dtype is not edge.dtype or grad.shape != edge.shape or lifting is not None:
-                grad = fit(xp, node, _position(grads, grad), grad, edge.shape, edge.dtype)
-            if buffer is None:
-                ready.append((edge, grad))
-                continue
-            if grad is not None:
-                buffer.add(xp if type(grad) is array_type else namespaces.get(type(grad), xp), grad)
-            buffer.remaining -= 1
-            if not buffer.remaining:
-                ready.append((edge, buffer.total(xp, edge.shape, edge.dtype) if buffer.parts else buffer.array))
+                grad = fit(xp, node, position, grad, edge.shape, edge.dtype)
+            if buffer is not None:
+                if grad is not None:
+                    buffer.add(xp if type(grad) is array_type else namespaces.get(type(grad), xp), grad)
+                buffer.remaining -= 1
+                if buffer.remaining:
+                    continue
+                grad = buffer.total(xp, edge.shape, edge.dtype) if buffer.parts else buffer.array
                 del shared[edge]
+            if following is not None:
+                ready.append((following, carried))
+            following, carried = edge, grad
         grads = grad = buffer = None  # or they would count as owners of what the leaf receives
     if anomaly and not retain_graph:
         for node in finished:
@@ -313,16 +342,12 @@ def apply_rules(xp: Any, node: FunctionNode, g: Any, saved: Any, edges: Sequence
 
 def _lifted_all(xp: Any, node: FunctionNode, edges: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
     return [
-        None if edge is None else _lift(xp, node, edge, grad, grads, None)
-        for edge, grad in zip(edges, grads, strict=True)
+        None if edge is None else _lift(xp, node, edge, position, grads[position], None)
+        for position, edge in enumerate(edges)
     ]
 
 
-def _position(grads: Sequence[Any], grad: Any) -> int:
-    return next(position for position, candidate in enumerate(grads) if candidate is grad)
-
-
-def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence[Any], buffer: _Shared | None) -> Any:
+def _lift(xp: Backend, node: FunctionNode, edge: Any, position: int, grad: Any, buffer: _Shared | None) -> Any:
     """Turn what a rule returned into an array for `edge`; None if the buffer has taken it already."""
     if grad is None:
         return None
@@ -338,7 +363,6 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, grad: Any, grads: Sequence
             return grad.g
         buffer.add_owned(xp, grad.g)
         return None
-    position = _position(grads, grad)
     if type(grad) is Part:
         if not grad.functions:
             grad.g = fit(xp, node, position, xp.lift(grad.g), grad.g.shape, edge.dtype)

@@ -1,0 +1,64 @@
+"""What computes an operation: its forward for one type of array, found once and then kept.
+
+A forward that only hands its arguments to a function of the namespace, as `xp.multiply(x1, x2)`, is that function:
+without the two calls in between an operation on 4 elements takes 0.1 us less.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from arraygrad.backends import Array, Backend, common_backend, namespaces, several_devices
+
+if TYPE_CHECKING:
+    from arraygrad.op import Op
+
+Kernel = Callable[..., Array]
+
+
+class Kernels(dict[type, Kernel]):
+    """The kernels of an operation on arrays and nothing else, by the type of its arrays."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+
+    def __missing__(self, array_type: type) -> Kernel:
+        xp, forward = namespaces[array_type], self.op.forward
+        name = _function_called(forward, len(self.op.inputs))
+        kernel: Kernel = functools.partial(forward, xp) if name is None else getattr(xp, name)
+        self[array_type] = _in_scope(self.op, xp, kernel) if array_type in several_devices else kernel
+        return self[array_type]
+
+
+class _Probe:
+    """A namespace whose functions say which they are and what they got."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *args: (name, *args)
+
+
+def _function_called(forward: Callable[..., Array], arity: int) -> str | None:
+    """The name of the function that `forward` is, None if it does more than call it."""
+    operands = [object() for _ in range(arity)]
+    try:
+        name, *args = forward(_Probe(), *operands)
+    except Exception:  # whatever else a forward does with its operands, it cannot do with these
+        return None
+    is_same = len(args) == arity and all(arg is operand for arg, operand in zip(args, operands, strict=True))
+    return name if is_same else None
+
+
+def _in_scope(op: Op, xp: Backend, kernel: Kernel) -> Kernel:
+    """Let a kernel run where its operands are: CuPy allocates on the current device."""
+
+    def run(*operands: Any) -> Array:
+        arrays = [operand for operand in operands if type(operand) is xp.array_type]
+        common_backend(op.name, arrays)
+        with xp.scope(xp.device(arrays[0])):
+            return kernel(*operands)
+
+    return run
