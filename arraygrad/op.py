@@ -180,6 +180,8 @@ def _declare(
         simple = len(positional) == len(inputs) == len(parameters) and len(rules) in (len(inputs), 0)
         simple = simple and not is_view and outputs is None and all(p.default is p.empty for p in parameters)
         make = {1: record.unary, 2: record.binary}.get(len(positional), record.generic) if simple else record.generic
+        if not simple and outputs is None and positional and inputs == (parameters[0].name,) and not op.takes_sequence and positional[-1] != "dtype":
+            make = record.on_one_array
         call = make(op)
         functools.update_wrapper(call, forward)
         del call.__wrapped__  # type: ignore[attr-defined]  # or tools would show the forward, with its xp

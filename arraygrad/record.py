@@ -293,6 +293,57 @@ def generic(op: Op) -> Callable[..., Tensor]:
     return call
 
 
+def on_one_array(op: Op) -> Callable[..., Tensor]:
+    """The caller of an operation on one array and on what is none: sizes, axes.
+
+    What it buys: 3 us of `generic`'s 5. Whatever is unusual, and all that fails, goes through `generic`.
+    """
+    forward, save, is_view, is_constant = op.forward, saver(op), op.is_view, op.kind == "constant"
+    at = {name: i for i, name in enumerate(op.signature.parameters)}
+    defaults = [p.default for p in op.signature.parameters.values()]
+    saves_statics = any(at.get(name) for rule in op.rules.values() for name in rule.names)
+    long_way = generic(op)
+
+    def call(x: Any, /, *args: Any, **kwargs: Any) -> Tensor:
+        if type(x) is not Tensor or "dtype" in kwargs or observer is not None or several_devices:
+            return long_way(x, *args, **kwargs)
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, _NumpyScalar):
+                return long_way(x, *args, **kwargs)
+        array = x.array
+        try:
+            result = forward(namespaces[type(array)], array, *args, **kwargs)
+        except Exception:
+            return long_way(x, *args, **kwargs)
+        if type(result) not in namespaces:
+            result = _lift(op, namespaces[type(array)], result)
+        out = _new_tensor(Tensor)
+        out.array = result
+        out._node = out._grad = out._box = out._storage = out._view = None
+        if is_view and _is_view_of(result, array) and link(out, x, (op, args, kwargs)):
+            return out
+        if is_constant or not grad_enabled():
+            return out
+        edge = x._node if x._view is None else history(x)
+        if edge is None:
+            return out
+        values = [x]
+        if saves_statics:
+            values += [*args, *defaults[len(args) + 1 :]]
+            for name, value in kwargs.items():
+                values[at[name]] = value
+        node = out._node = FunctionNode()
+        node.op = op
+        node.edges = (edge,)
+        node.shape = result.shape
+        node.dtype = result.dtype
+        node.saved = save(node.edges, values, out)
+        node.extras = None
+        return out
+
+    return call
+
+
 def _wrap_several(op: Op, save: Any, xp: Backend, results: Any, operands: Any, candidates: Any, values: Any) -> Any:
     """The tensors of several results, each with a node of its own before the one of the operation."""
     arrays = [result if type(result) in namespaces else _lift(op, xp, result) for result in results]

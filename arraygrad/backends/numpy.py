@@ -38,6 +38,48 @@ class NumpyBackend(Backend):
     #: NumPy's functions return scalars for 0-d results. (array-api-compat's asarray takes ten times as long.)
     lift = staticmethod(np.asarray)  # type: ignore[assignment]  # the same call, more overloads
 
+    # What NumPy puts into Python around its own functions is left out where operations need it most: on 4 elements each
+    # of these takes 0.7 (reshape) to 3.5 us (zeros_like) less.
+
+    def sum(self, x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+        return np.add.reduce(x, axis, dtype, None, keepdims)
+
+    def prod(self, x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+        return np.multiply.reduce(x, axis, dtype, None, keepdims)
+
+    def max(self, x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+        return np.maximum.reduce(x, axis, None, None, keepdims)
+
+    def min(self, x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+        return np.minimum.reduce(x, axis, None, None, keepdims)
+
+    def mean(self, x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+        if x.dtype.itemsize < 4 or x.dtype.kind not in "fc" or not x.size:
+            return np.mean(x, axis=axis, keepdims=keepdims)
+        total = np.add.reduce(x, axis, None, None, keepdims)
+        return total / (x.size // total.size)
+
+    def reshape(self, x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
+        return x.reshape(shape) if copy is None else self.namespace().reshape(x, shape, copy=copy)
+
+    def permute_dims(self, x: Array, /, axes: tuple[int, ...]) -> Array:
+        return x.transpose(axes)
+
+    def expand_dims(self, x: Array, /, *, axis: Any = 0) -> Array:
+        if type(axis) is int and -x.ndim - 1 <= axis <= x.ndim:
+            return x[(slice(None),) * (axis % (x.ndim + 1)) + (None, ...)]
+        return self.namespace().expand_dims(x, axis=axis)
+
+    def broadcast_to(self, x: Array, /, shape: tuple[int, ...]) -> Array:
+        if x.ndim or type(x) is not np.ndarray:
+            return np.broadcast_to(x, shape)
+        view: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+        view.flags.writeable = False
+        return view
+
+    def zeros_like(self, x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+        return np.zeros(x.shape, x.dtype if dtype is None else dtype)
+
     def device(self, array: Array) -> str:
         return "cpu"
 
