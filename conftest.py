@@ -13,6 +13,11 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # ci/clients names a backend
 import pytest
 from hypothesis import settings
 
+import arraygrad
+
+for _name in arraygrad.__all__:  # chapters that are imported when first asked for: the op table wants all of them
+    getattr(arraygrad, _name)
+
 settings.register_profile("seeded", derandomize=True, deadline=None)
 settings.load_profile("seeded")
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, Protocol, cast
 
-from arraygrad import record
+from arraygrad import calling, record
 from arraygrad.backends import Array
 from arraygrad.tensor import Tensor
 
@@ -176,13 +176,7 @@ def _declare(
         op.sources = tuple(_source(op, name) for rule in op.rules.values() for name in rule.names)
         op.run = _runner(op)
         OPS.setdefault(name, op)  # one of the user's must not stand in for one of ours
-        # Inputs alone, all of them required, each with a rule or none of them: no keywords, no lists.
-        simple = len(positional) == len(inputs) == len(parameters) and len(rules) in (len(inputs), 0)
-        simple = simple and not is_view and outputs is None and all(p.default is p.empty for p in parameters)
-        make = {1: record.unary, 2: record.binary}.get(len(positional), record.generic) if simple else record.generic
-        if not simple and outputs is None and positional and inputs == (parameters[0].name,) and not op.takes_sequence and positional[-1] != "dtype":
-            make = record.on_one_array
-        call = make(op)
+        call = calling.caller(op)
         functools.update_wrapper(call, forward)
         del call.__wrapped__  # type: ignore[attr-defined]  # or tools would show the forward, with its xp
         call.__signature__ = op.signature  # type: ignore[attr-defined]
@@ -203,7 +197,7 @@ def operator(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 def _rule(op: str, function: Callable[..., Any], parameters: list[str], outputs: Any) -> Rule:
     """Take a rule apart; whatever it asks for must exist."""
-    g, *names = inspect.signature(function).parameters
+    g, *names = _parameters(function)
     known = {
         *(("out",) if outputs is None else outputs._fields),
         *parameters,
@@ -214,6 +208,15 @@ def _rule(op: str, function: Callable[..., Any], parameters: list[str], outputs:
     if g != "g" or not known.issuperset(names):
         raise TypeError(f"{op}: a rule asks for {[g, *names]}; it may ask for g first, then xp, then {sorted(known)}")
     return Rule(function, wants_xp, tuple(names))
+
+
+def _parameters(function: Callable[..., Any]) -> Sequence[str]:
+    """The names of a rule's parameters. (A signature would take ten times as long, at each import.)"""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount:
+        return list(inspect.signature(function).parameters)
+    names: tuple[str, ...] = code.co_varnames
+    return names[: code.co_argcount]
 
 
 def _source(op: Op, name: str) -> tuple[str, int | None] | None:

@@ -17,6 +17,8 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 def test_public_names_are_sorted_and_exist() -> None:
     assert ag.__all__ == sorted(ag.__all__)
+    for name in ag.__all__:
+        getattr(ag, name)
     public = {name for name in vars(ag) if not name.startswith("_") or name.startswith("__array")}
     modules = {path.stem for path in PACKAGE.glob("*.py")} | {"backends", "numpy_functions", "ops"}
     assert set(ag.__all__) - {"__version__"} <= public
@@ -30,6 +32,46 @@ def test_importing_loads_neither_cupy_nor_scipy_nor_strict() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+def test_names_that_are_imported_later_are_those_that_type_checkers_see() -> None:
+    (block,) = [
+        node
+        for node in ast.parse((PACKAGE / "__init__.py").read_text()).body
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+    ]
+    seen = {
+        (str(node.module), alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    later = {(module, name) for module, names in ag._LATER.items() for name in names.split()}
+    assert seen == later | {("arraygrad", module) for module in ag._MODULES}
+
+
+def test_each_name_can_be_the_first_that_is_asked_for() -> None:
+    code = (
+        "import os, arraygrad\n"
+        "for name in arraygrad.__all__:\n"
+        "    if name not in vars(arraygrad):\n"
+        "        child = os.fork()\n"
+        "        if not child:\n"
+        "            getattr(arraygrad, name)\n"
+        "            os._exit(0)\n"
+        "        assert os.waitpid(child, 0)[1] == 0, name\n"
+        "        count = globals().get('count', 0) + 1\n"
+        "print(count)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(result.stdout) > 80, "importing arraygrad has imported what it leaves for later"
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'arraygrad' has no attribute 'sofmax'"):
+        ag.sofmax  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'sofmax' from 'arraygrad'"):
+        from arraygrad import sofmax  # type: ignore[attr-defined]  # noqa: F401
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -41,22 +41,22 @@ class NumpyBackend(Backend):
     # What NumPy puts into Python around its own functions is left out where operations need it most: on 4 elements each
     # of these takes 0.7 (reshape) to 3.5 us (zeros_like) less.
 
-    def sum(self, x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-        return np.add.reduce(x, axis, dtype, None, keepdims)
+    def sum(self, x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Array:
+        return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
-    def prod(self, x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-        return np.multiply.reduce(x, axis, dtype, None, keepdims)
+    def prod(self, x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Array:
+        return np.multiply.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
-    def max(self, x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-        return np.maximum.reduce(x, axis, None, None, keepdims)
+    def max(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
+        return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
-    def min(self, x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-        return np.minimum.reduce(x, axis, None, None, keepdims)
+    def min(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
+        return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
-    def mean(self, x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    def mean(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
         if x.dtype.itemsize < 4 or x.dtype.kind not in "fc" or not x.size:
             return np.mean(x, axis=axis, keepdims=keepdims)
-        total = np.add.reduce(x, axis, None, None, keepdims)
+        total = np.add.reduce(x, axis=axis, keepdims=keepdims)
         return total / (x.size // total.size)
 
     def reshape(self, x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:

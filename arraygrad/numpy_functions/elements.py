@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import arraygrad as ag
+from arraygrad import special
 from arraygrad.errors import ShapeError, format_shape
 from arraygrad.numpy_functions.table import FUNCTIONS, beside, numpy_function
 from arraygrad.ops.numeric import checked_axis
@@ -195,5 +196,5 @@ def round_(a: Any, decimals: int = 0) -> Tensor:
 
 FUNCTIONS["around"] = round_
 FUNCTIONS["fix"] = lambda x: ag.trunc(x)
-FUNCTIONS["i0"] = lambda x: ag.special.i0(x)
-FUNCTIONS["sinc"] = lambda x: ag.special.sinc(x)
+FUNCTIONS["i0"] = lambda x: special.i0(x)
+FUNCTIONS["sinc"] = lambda x: special.sinc(x)

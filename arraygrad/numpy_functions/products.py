@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import arraygrad as ag
+from arraygrad import linalg
 from arraygrad.errors import ShapeError, format_shape
 from arraygrad.numpy_functions.table import FUNCTIONS, Axis, numpy_function
 from arraygrad.ops.creation import tensors
@@ -69,7 +70,7 @@ def einsum(*operands: Any, optimize: Any = False) -> Tensor:
 
 # ---- np.linalg
 
-for _name in ag.linalg.__all__:
+for _name in linalg.__all__:
     if not _name.endswith("Result"):
         FUNCTIONS[f"linalg.{_name}"] = getattr(ag.linalg, _name)
 

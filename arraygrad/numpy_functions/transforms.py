@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import arraygrad as ag
+from arraygrad import fft
 from arraygrad.numpy_functions.table import FUNCTIONS, numpy_function
 from arraygrad.ops.creation import tensors
 from arraygrad.ops.numeric import floating
@@ -33,8 +34,8 @@ for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
 for _name in ("fft", "ifft", "rfft", "irfft"):
     FUNCTIONS[f"fft.{_name}n"] = _transform_several(_name + "n")
     FUNCTIONS[f"fft.{_name}2"] = _transform_several(_name + "n", (-2, -1))
-FUNCTIONS["fft.fftshift"] = lambda x, axes=None: ag.fft.fftshift(x, axes=axes)
-FUNCTIONS["fft.ifftshift"] = lambda x, axes=None: ag.fft.ifftshift(x, axes=axes)
+FUNCTIONS["fft.fftshift"] = lambda x, axes=None: fft.fftshift(x, axes=axes)
+FUNCTIONS["fft.ifftshift"] = lambda x, axes=None: fft.ifftshift(x, axes=axes)
 
 
 # ---- np.emath
