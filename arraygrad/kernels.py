@@ -18,20 +18,18 @@ if TYPE_CHECKING:
 Kernel = Callable[..., Array]
 
 
-class Kernels(dict[type, Kernel]):
-    """The kernels of an operation on arrays and nothing else, by the type of its arrays."""
+def kernel_for(op: Op, array_type: type, kernels: dict[type, Kernel]) -> Kernel:
+    """Find the kernel of an operation on arrays and nothing else, and keep it in `kernels`.
 
-    __slots__ = ("op",)
-
-    def __init__(self, op: Op) -> None:
-        self.op = op
-
-    def __missing__(self, array_type: type) -> Kernel:
-        xp, forward = namespaces[array_type], self.op.forward
-        name = _function_called(forward, len(self.op.inputs))
-        kernel: Kernel = functools.partial(forward, xp) if name is None else getattr(xp, name)
-        self[array_type] = _in_scope(self.op, xp, kernel) if array_type in several_devices else kernel
-        return self[array_type]
+    (Callers ask for it where the dictionary has none: a dictionary that knows how to find it takes 0.04 us more.)
+    """
+    xp = namespaces[array_type]
+    name = _function_called(op.forward, len(op.inputs))
+    kernel: Kernel = functools.partial(op.forward, xp) if name is None else getattr(xp, name)
+    if array_type in several_devices:
+        kernel = _in_scope(op, xp, kernel)
+    kernels[array_type] = kernel
+    return kernel
 
 
 class _Probe:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from arraygrad.backends import namespaces
-from arraygrad.kernels import Kernels
+from arraygrad.kernels import Kernel, kernel_for
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode
 from arraygrad.operands import (
@@ -43,7 +43,8 @@ _new_tensor = Tensor.__new__
 
 def unary(op: Op) -> Callable[..., Tensor]:
     """The caller of an operation on one array and nothing else."""
-    kernels, save = Kernels(op), saver(op)
+    kernels: dict[type, Kernel] = {}
+    save = saver(op)
     is_constant = op.kind == "constant"
     names = () if is_constant else op.rules[op.inputs[0]].names
     saves_input, saves_output, saves_nothing = names == op.inputs, names == ("out",), not names
@@ -56,7 +57,11 @@ def unary(op: Op) -> Callable[..., Tensor]:
             x = as_tensor(op, x)
         array = x.array
         try:
-            result = kernels[type(array)](array)
+            kernel = kernels[type(array)]
+        except KeyError:
+            kernel = kernel_for(op, type(array), kernels)
+        try:
+            result = kernel(array)
         except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise explain(op, error, (array,)) from error
         if type(result) is not type(array):
@@ -98,7 +103,8 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
 
     As an operator's method it leaves operands of unknown types to their own reflected methods.
     """
-    kernels, save = Kernels(op), saver(op)
+    kernels: dict[type, Kernel] = {}
+    save = saver(op)
     name1, name2 = op.inputs
     names1, names2 = [op.rules[name].names if name in op.rules else () for name in op.inputs]
     saves_other = names1 == (name2,) and names2 == (name1,)
@@ -118,7 +124,11 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
         if type(array2) is not array_type:
             array1, array2, array_type = matched(op, array1, array2)
         try:
-            result = kernels[array_type](array1, array2)
+            kernel = kernels[array_type]
+        except KeyError:
+            kernel = kernel_for(op, array_type, kernels)
+        try:
+            result = kernel(array1, array2)
         except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise explain(op, error, (array1, array2)) from error
         if type(result) is not array_type:
