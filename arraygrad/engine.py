@@ -239,12 +239,13 @@ def _run_nodes(
             scope.close()
             scope.enter_context(xp.scope(xp.device(array)))
             del array  # or it would count as an owner of what a leaf receives
-        if trace is not None and g is not None:
-            debug.trace_node(trace, node, g)
         extras = node.extras
-        if extras is not None and g is not None:
-            g = run_hooks(node, g)
-            _retain(xp, node, g, retained)
+        if (trace is not None or extras is not None) and g is not None:
+            if trace is not None:
+                debug.trace_node(trace, node, g)
+            if extras is not None:
+                g = run_hooks(node, g)
+                _retain(xp, node, g, retained)
         if type(node) is not FunctionNode:
             # A leaf keeps its gradient and a write changes its cotangent: an array that only this loop holds
             # serves as it is, any other is copied.
@@ -296,7 +297,7 @@ def _run_nodes(
             if edge is None:
                 continue
             grad = grads[position]
-            buffer = shared.get(edge)
+            buffer = shared[edge] if edge in shared else None  # in half the time of `get` where it is not
             if type(grad) is not array_type:  # a part, a NumPy scalar, another device, nothing
                 grad = _lift(xp, node, edge, position, grad, buffer)
             elif grad.dtype is not edge.dtype or grad.shape != edge.shape or lifting is not None:

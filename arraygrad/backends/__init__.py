@@ -232,8 +232,12 @@ class Special:
 
 def full_index(index: Any) -> tuple[Any, ...]:
     """Append `...` to an index: with it, `x[0]` of a 1-D array is a 0-d view, not a scalar's copy."""
-    items = index if type(index) is tuple else (index,)
-    return items if any(item is ... for item in items) else (*items, ...)
+    if type(index) is not tuple:
+        return (index,) if index is ... else (index, ...)
+    for item in index:
+        if item is ...:
+            return index
+    return (*index, ...)
 
 
 def is_basic(index: Any) -> bool:

@@ -13,6 +13,9 @@ from arraygrad.op import general, linear
 from arraygrad.tensor import ArrayLike, Tensor
 
 
+_PLAIN = frozenset((int, type(None)))
+
+
 def raw_index(xp: Backend, array: Array, index: Any) -> Any:
     """An index with raw arrays for its tensors and lists, each a copy: the graph keeps it as it is now."""
     if type(index) is tuple:
@@ -21,6 +24,8 @@ def raw_index(xp: Backend, array: Array, index: Any) -> Any:
         return index
     if isinstance(index, slice):
         parts = (index.start, index.stop, index.step)
+        if _PLAIN.issuperset(map(type, parts)):
+            return index
         return slice(*[None if part is None else operator.index(part) for part in parts])
     if isinstance(index, Tensor):
         index = index.array
@@ -46,6 +51,8 @@ def _getitem(xp: Any, x: ArrayLike, /, index: Any) -> Array:
 
 def getitem(x: ArrayLike, index: Any, /) -> Tensor:
     """`x[index]`, as NumPy reads it. Integers and slices give views, arrays give copies."""
+    if type(index) is int and type(x) is Tensor:
+        return _getitem(x, index)
     for item in index if type(index) is tuple else (index,):
         if isinstance(item, Tensor) and namespaces[type(item.array)].is_batched:  # another index in each case
             x = ops.add(x, ops.astype(ops.zeros_like(ops.sum(item)), x.dtype))
