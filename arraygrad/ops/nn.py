@@ -114,7 +114,7 @@ def _cross_entropy_slope(g: Array, xp: Any, logits: Array, targets: Array, axis:
     weight = g * reciprocal(math.prod(targets.shape)) if reduction == "mean" else g
     if reduction == "none":
         weight = xp.expand_dims(weight, axis=along)
-    return weight * xp.where(is_target, softmax - 1.0, softmax)
+    return weight * (softmax - xp.astype(is_target, softmax.dtype))
 
 
 @general(lambda g, xp, x, out, axis, eps: _standardize_slope(g, xp, x, out, axis, eps))
