@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from arraygrad.backends import Array, is_number
 from arraygrad.modes import are_values_checked
 from arraygrad.op import elementwise, general
 from arraygrad.ops.statistical import Axis, reciprocal, reduced_axes, restore_axes, widened
-from arraygrad.tensor import ArrayLike
+from arraygrad.tensor import ArrayLike, Tensor
 
 
 def _shifted(xp: Any, x: Array, axis: Axis) -> tuple[Array, Array]:
@@ -27,10 +27,15 @@ def _log_of_sum(xp: Any, e: Array, axis: Axis) -> Array:
     return xp.where(is_zero, -xp.inf, xp.log(xp.where(is_zero, 1.0, total)))
 
 
+def _exp_and_total(xp: Any, shifted: Array, axis: Axis) -> tuple[Array, Array]:
+    """`exp` and its sum, at least 1, which the largest element adds to it, unless all are -inf."""
+    e = xp.exp(shifted)
+    return e, xp.maximum(xp.sum(e, axis=axis, keepdims=True), 1.0)
+
+
 def _softmax(xp: Any, x: Array, axis: Axis) -> Array:
-    e = xp.exp(_shifted(xp, x, axis)[0])
-    total = xp.sum(e, axis=axis, keepdims=True)
-    return e / xp.where(total == 0, 1.0, total)
+    e, total = _exp_and_total(xp, _shifted(xp, x, axis)[0], axis)
+    return e / total
 
 
 @general(
@@ -61,14 +66,43 @@ def softmax(xp: Any, x: ArrayLike, /, *, axis: int = -1) -> Array:
 def log_softmax(xp: Any, x: ArrayLike, /, *, axis: int = -1) -> Array:
     """`log(softmax(x))` along an axis, finite wherever `x` is."""
     shifted, _ = _shifted(xp, x, axis)
-    total = _log_of_sum(xp, xp.exp(shifted), axis)
-    return shifted - xp.where(total == -xp.inf, 0.0, total)
+    return shifted - xp.log(_exp_and_total(xp, shifted, axis)[1])
 
 
-@general(lambda g, xp, logits, targets, axis, reduction: _cross_entropy_slope(g, xp, logits, targets, axis, reduction))
-def cross_entropy(
-    xp: Any, logits: ArrayLike, targets: ArrayLike, /, *, axis: int = -1, reduction: str = "mean"
-) -> Array:
+class CrossEntropy(NamedTuple):
+    """What the operation returns: the softmax is what its rule needs."""
+
+    loss: Tensor
+    softmax: Tensor
+
+
+@general(
+    lambda g, xp, softmax, targets, axis, reduction: _cross_entropy_slope(g, xp, softmax, targets, axis, reduction),
+    outputs=CrossEntropy,
+)
+def _cross_entropy(xp: Any, logits: ArrayLike, targets: ArrayLike, /, *, axis: int, reduction: str) -> Array:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'reduction is "mean", "sum" or "none", not {reduction!r}')
+    if is_number(targets):
+        raise TypeError("targets must be an array of integers")
+    if not -logits.ndim <= axis < logits.ndim:
+        raise ValueError(f"axis {axis} is outside the logits")
+    classes = logits.shape[axis]
+    along = axis % logits.ndim
+    if targets.shape != logits.shape[:along] + logits.shape[along + 1 :]:
+        raise ValueError("targets must have the shape of the logits without the class axis")
+    if xp.numpy_dtype(targets.dtype).kind not in "iu":
+        raise TypeError("targets must be integers, the indices of classes")
+    chosen = _beside_classes(xp, targets, logits.shape, along)
+    if are_values_checked() and xp.any((chosen < 0) | (chosen >= classes)):
+        raise ValueError(f"a target is outside the {classes} classes")
+    shifted, _ = _shifted(xp, logits, along)
+    e, total = _exp_and_total(xp, shifted, along)
+    losses = xp.reshape(xp.log(total) - xp.take_along_axis(shifted, chosen, axis=along), targets.shape)
+    return losses if reduction == "none" else getattr(xp, reduction)(losses), e / total
+
+
+def cross_entropy(logits: ArrayLike, targets: ArrayLike, /, *, axis: int = -1, reduction: str = "mean") -> Tensor:
     """`-log_softmax(logits)` at the target class, as one node.
 
     `logits` has the classes along `axis`, and any real values; `targets` has the other axes, and integers
@@ -82,39 +116,34 @@ def cross_entropy(
     >>> round(ag.cross_entropy(ag.tensor([2.0, 1.0, 0.1]), ag.tensor(0)).item(), 4)
     0.417
     """
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f'reduction is "mean", "sum" or "none", not {reduction!r}')
-    if is_number(targets):
-        raise TypeError("targets must be an array of integers")
-    if not -logits.ndim <= axis < logits.ndim:
-        raise ValueError(f"axis {axis} is outside the logits")
-    classes = logits.shape[axis]
-    along = axis % logits.ndim
-    if targets.shape != logits.shape[:along] + logits.shape[along + 1 :]:
-        raise ValueError("targets must have the shape of the logits without the class axis")
-    if xp.numpy_dtype(targets.dtype).kind not in "iu":
-        raise TypeError("targets must be integers, the indices of classes")
-    targets = xp.astype(targets, xp.int64, copy=False)  # the number of classes may not fit into their own type
-    if are_values_checked() and xp.any((targets < 0) | (targets >= classes)):
-        raise ValueError(f"a target is outside the {classes} classes")
-    shifted, _ = _shifted(xp, logits, along)
-    picked = xp.take_along_axis(shifted, xp.expand_dims(targets, axis=along), axis=along)
-    losses = xp.squeeze(_log_of_sum(xp, xp.exp(shifted), along) - picked, axis=along)
-    return losses if reduction == "none" else getattr(xp, reduction)(losses)
+    return cast("CrossEntropy", _cross_entropy(logits, targets, axis=axis, reduction=reduction)).loss
 
 
-def _cross_entropy_slope(g: Array, xp: Any, logits: Array, targets: Array, axis: int, reduction: str) -> Array:
-    """Softmax minus one at the target, times the cotangent of each loss."""
-    along = axis % logits.ndim
-    ndim, classes = logits.ndim, logits.shape[along]
-    index = xp.arange(classes, dtype=xp.int64, device=targets.device)
-    index = xp.reshape(index, (1,) * along + (classes,) + (1,) * (ndim - along - 1))
-    softmax = _softmax(xp, logits, along)
-    is_target = index == xp.expand_dims(xp.astype(targets, xp.int64, copy=False), axis=along)
-    weight = g * reciprocal(math.prod(targets.shape)) if reduction == "mean" else g
-    if reduction == "none":
-        weight = xp.expand_dims(weight, axis=along)
-    return weight * (softmax - xp.astype(is_target, softmax.dtype))
+def _beside_classes(xp: Any, targets: Array, shape: tuple[int, ...], along: int) -> Array:
+    """Targets with an axis of size 1 for the classes, whose number may not fit into their own data type."""
+    if targets.dtype != xp.int64:
+        targets = xp.astype(targets, xp.int64)
+    return xp.reshape(targets, (*shape[:along], 1, *shape[along + 1 :]))
+
+
+def _cross_entropy_slope(g: Any, xp: Any, softmax: Array, targets: Array, axis: int, reduction: str) -> Array | None:
+    """Softmax minus one at the target, times the cotangent of each loss; and, in derivatives of this, softmax's own."""
+    g_loss, g_softmax = g
+    along = axis % softmax.ndim
+    ndim, classes = softmax.ndim, softmax.shape[along]
+    slope = None
+    if g_loss is not None:
+        index = xp.arange(classes, dtype=xp.int64, device=targets.device)
+        index = xp.reshape(index, (1,) * along + (classes,) + (1,) * (ndim - along - 1))
+        is_target = index == _beside_classes(xp, targets, softmax.shape, along)
+        weight = g_loss * reciprocal(math.prod(targets.shape)) if reduction == "mean" else g_loss
+        if reduction == "none":
+            weight = xp.expand_dims(weight, axis=along)
+        slope = weight * (softmax - xp.astype(is_target, softmax.dtype))
+    if g_softmax is not None:
+        through = softmax * (g_softmax - xp.sum(g_softmax * softmax, axis=along, keepdims=True))
+        slope = through if slope is None else slope + through
+    return slope
 
 
 @general(lambda g, xp, x, out, axis, eps: _standardize_slope(g, xp, x, out, axis, eps))

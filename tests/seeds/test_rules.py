@@ -871,7 +871,7 @@ SAVES = {
     "softmax": (ag.softmax, 1, "out"),
     "log_softmax": (ag.log_softmax, 1, "out"),
     "standardize": (ag.standardize, 1, "x1 out"),
-    "cross_entropy": (lambda x: ag.cross_entropy(x, ag.tensor(1)), 1, "x1"),
+    "cross_entropy": (lambda x: ag.cross_entropy(x, ag.tensor(1)), 1, ""),
     "permute_dims": (lambda x: ag.permute_dims(x, (0,)), 1, ""),
     "take": (lambda x: ag.take(x, ag.tensor([1, 1])), 1, ""),
     "concat": (lambda a, b: ag.concat([a, b]), 2, ""),
