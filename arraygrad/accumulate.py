@@ -184,8 +184,17 @@ def _references_of_fresh_result() -> int:
     return _getrefcount(g)
 
 
+def _references_of_fresh_gradient() -> int:
+    """Count those to what a rule has just returned, in the form of the engine's loop over edges."""
+    grads = (object(),)
+    position = 0
+    grad = grads[position]
+    return _getrefcount(grad)
+
+
 _getrefcount = getattr(sys, "getrefcount", None) or (lambda _: -1)
 #: Calibrated rather than written down, since interpreters differ (3.14 borrows references to locals).
 #: Where there are no counts (PyPy), nothing equals it and every gradient is copied.
 FRESH = _references_of_fresh_result() if _getrefcount(object()) > 0 else -2
+FRESH_GRADIENT = _references_of_fresh_gradient() if FRESH > 0 else -2
 getrefcount = _getrefcount

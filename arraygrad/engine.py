@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arraygrad import debug
-from arraygrad.accumulate import FRESH, Buffer, OutputPart, Owned, Part, fit, getrefcount
+from arraygrad.accumulate import FRESH, FRESH_GRADIENT, Buffer, OutputPart, Owned, Part, fit, getrefcount
 from arraygrad.backends import NUMPY, Array, Backend, is_array, namespaces, several_devices
 from arraygrad.errors import GraphError
 from arraygrad.hooks import run_hooks, run_hooks_after, run_hooks_of_leaf, unpacked
@@ -303,8 +303,18 @@ def _run_nodes(
             elif grad.dtype is not edge.dtype or grad.shape != edge.shape or lifting is not None:
                 grad = fit(xp, node, position, grad, edge.shape, edge.dtype)
             if buffer is not None:
-                if grad is not None:
-                    buffer.add(xp if type(grad) is array_type else namespaces.get(type(grad), xp), grad)
+                if type(grad) is not array_type:
+                    if grad is not None:
+                        buffer.add(namespaces.get(type(grad), xp), grad)
+                elif (
+                    grad is grads[position]
+                    and xp.counts_references
+                    and getrefcount(grad) == FRESH_GRADIENT
+                    and grad.base is None
+                ):
+                    buffer.add_owned(xp, grad)  # nobody else holds it: the sum needs no memory of its own
+                else:
+                    buffer.add(xp, grad)
                 buffer.remaining -= 1
                 if buffer.remaining:
                     continue
