@@ -29,6 +29,31 @@ def test_to_moves_there_and_the_gradient_comes_back(device: str) -> None:
     assert back.grad.device == back.device
 
 
+@pytest.mark.parametrize("device", OTHER)
+def test_derivatives_of_any_order_and_cases_pass_through_to(device: str) -> None:
+    there = device_of(device)
+
+    def cubes(x: ag.Tensor) -> ag.Tensor:
+        return (x.to(there) ** 3).to("cpu") * x
+
+    def total(x: ag.Tensor) -> ag.Tensor:
+        return ag.sum(cubes(x))
+
+    x = ag.tensor([1.0, 2.0])
+    diagonals = {
+        4: [ag.jacobian(cubes, mode=mode)(x) for mode in ("forward", "reverse")],
+        12: [ag.hessian(total)(x), ag.jacobian(ag.grad(total), mode="forward")(x)],
+    }
+    for factor, matrices in diagonals.items():
+        for matrix in matrices:
+            expected = np.diag([factor, factor * 2.0 ** (3 if factor == 4 else 2)])
+            np.testing.assert_allclose(to_host(matrix), expected)
+    np.testing.assert_allclose(to_host(ag.vmap(cubes)(x)), [1, 16])
+    np.testing.assert_allclose(to_host(ag.vmap(ag.grad(cubes))(x)), [4, 32])
+    np.testing.assert_allclose(to_host(ag.vmap(ag.grad(ag.grad(cubes)))(x)), [12, 48])
+    assert ag.vmap(lambda case: case.to(there))(x).device == there
+
+
 def test_branches_on_two_devices_meet_in_one_gradient() -> None:
     x = ag.tensor([1.0, 2.0], requires_grad=True)
     here, there = x * 2, (x.to("strict:device1") * 10).to("strict").to("cpu")

@@ -115,6 +115,10 @@ class Backend:
         """Copy to another device of this library."""
         return self.from_host(self.to_host(array), device)
 
+    def to_device(self, array: Array, device: str) -> Array:
+        """Copy to a device of any library."""
+        return move(array, device)
+
     def to_dlpack(self, array: Array, **kwargs: Any) -> Any:
         """`array.__dlpack__(**kwargs)`."""
         return array.__dlpack__(**kwargs)
@@ -399,4 +403,6 @@ def move(array: Array, device: str) -> Array:
         return array
     if source is target:
         return target.move(array, device)
+    if source.is_batched:
+        return array.like(move(array.value, device))
     return target.from_host(source.to_host(array), device)
