@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import simulated_cupy
 from devices import make, to_host
-from simulated_arrays import Device, state
+from hypothesis import given, settings
+from inplace_programs import Instruction, Library
+from simulated_arrays import Device, OutOfMemoryError, state
+from test_writes import compare, programs
 
 import arraygrad as ag
+from arraygrad import backends
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -91,3 +98,160 @@ def test_the_ends_of_linspace_are_moved() -> None:
     assert (values.device, to_host(values).tolist()) == ("cuda:0", [1, 2, 3])
     values.sum().backward()
     assert (start.grad.device, start.grad.item()) == ("cuda:1", 1.5)
+
+
+# ---- Where memory ends
+
+
+class Exponential(ag.Function):
+    @staticmethod
+    def forward(ctx: Any, x: ag.Tensor) -> ag.Tensor:
+        return ag.exp(x)
+
+
+FAILING: dict[str, tuple[Callable[[ag.Tensor, ag.Tensor], Any], str]] = {
+    "unary": (lambda x, y: ag.exp(x), "exp got float64 [2]"),
+    "binary": (lambda x, y: x * y, "multiply got float64 [2] and float64 [3, 1]"),
+    "a number": (lambda x, y: 2.0 - x, "subtract got 2.0 and float64 [2]"),
+    "a raw array": (lambda x, y: x * y.array, "multiply got float64 [2] and float64 [3, 1]"),
+    "generic": (lambda x, y: ag.sum(y, axis=0), "sum got float64 [3, 1]"),
+    "a sequence": (lambda x, y: ag.concat([x, x]), "concat got float64 [2] and float64 [2]"),
+    "several outputs": (lambda x, y: ag.linalg.svd(y), "svd got float64 [3, 1]"),
+    "a write": (lambda x, y: x.add_(y.to(ag.float32)[:2, 0]), "add_ got float64 [2] and float32 [2]"),
+    "assignment": (lambda x, y: x.__setitem__(slice(None), [1, 2]), "__setitem__ got float64 [2] and [1, 2]"),
+    "adding at indices": (lambda x, y: x.index_add_(0, [0, 0], y[1:, 0]), "index_add_ got float64 [2] and float64 [2]"),
+    "a recorded write": (lambda x, y: x.mul_(x[0].clone().requires_grad_()), "multiply got float64 [2] and float64 []"),
+    "a Function": (lambda x, y: Exponential.apply(y), "exp got float64 [3, 1]"),
+    "cases": (lambda x, y: ag.vmap(ag.exp)(y), "exp got float64 [1]"),
+    "a tangent": (lambda x, y: ag.jvp(ag.sin, (x,), (x,)), "cos got float64 [2]"),
+    "a copy to the GPU": (lambda x, y: ag.zeros(2, device="cpu").to(x.device), "to_device got float64 [2]"),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["cuda:0", "cuda:1"])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """One GPU alone, for which operations enter no scope, and the second of two."""
+    several = set(backends.several_devices)
+    if request.param == "cuda:0":
+        backends.several_devices.clear()
+    forget_kernels()
+    yield request.param
+    backends.several_devices.update(several)
+    forget_kernels()
+
+
+def forget_kernels() -> None:
+    """Callers find the kernel of a type once, with its scope or without."""
+    for known in gc.get_objects():
+        if type(known) is dict and callable(known.get(simulated_cupy.ndarray)):
+            del known[simulated_cupy.ndarray]
+
+
+def failures(function: Callable[[], Any]) -> list[MemoryError]:
+    """What is raised where the first allocation fails, the second, and so on until none does."""
+    errors: list[MemoryError] = []
+    while True:
+        state.allocations_left = len(errors)
+        try:
+            function()
+        except OutOfMemoryError as error:
+            errors.append(error)
+            assert state.current == [0]
+        else:
+            return errors
+        finally:
+            state.allocations_left = None
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_lack_of_memory_says_where_and_how_much_there_is(name: str, device: str) -> None:
+    function, text = FAILING[name]
+
+    def fresh() -> Any:
+        left, state.allocations_left = state.allocations_left, None
+        x, y = make(device, [1.0, 2.0]), make(device, [[1.0], [2.0], [3.0]])
+        state.allocations_left = left
+        return function(x, y)
+
+    errors = failures(fresh)
+    assert all(str(error).startswith("Out of memory allocating ") for error in errors)
+    memory = f"{device} has 750 of 1,000 MiB free (see arraygrad.memory_info)"
+    assert {error.__notes__[0] for error in errors} == {memory}
+    assert [text] in [error.__notes__[1:] for error in errors]
+
+
+def test_a_failed_operation_is_held_by_nobody(device: str) -> None:
+    """Not even by a cycle: the memory is there as soon as the error has been handled."""
+    x = make(device, [1.0, 2.0], requires_grad=True)
+    y = x * 3.0
+    kept = weakref.ref(y.array)
+    gc.disable()
+    try:
+        for function in (ag.exp, lambda y: y + 1.0, ag.sum, lambda y: y.copy_(np.ones(2))):
+            state.allocations_left = 0
+            with pytest.raises(MemoryError):
+                function(y)
+            state.allocations_left = None
+        del y
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+def written(x: ag.Tensor) -> ag.Tensor:
+    """Write to memory that a tensor and a view have saved, each in a box of its own."""
+    y = x * 2.0
+    loss = ag.sum(y * y) + ag.sum(y[:1] ** 3)
+    failures(lambda: y.mul_(x))
+    return loss + ag.sum(y)
+
+
+def assigned(x: ag.Tensor) -> ag.Tensor:
+    """The same by an assignment, at indices that repeat."""
+    y = x * 2.0
+    loss = ag.sum(y[:1] ** 3) + ag.sum(y * y)
+    failures(lambda: y.__setitem__(ag.asarray([0, 0], device=x.device), x))
+    return loss + ag.sum(y)
+
+
+@pytest.mark.parametrize("program", [written, assigned])
+def test_a_write_that_fails_may_be_tried_again(program: Callable[[ag.Tensor], ag.Tensor], device: str) -> None:
+    x = make(device, [0.5, -1.5], requires_grad=True)
+    here = ag.tensor(to_host(x), requires_grad=True)
+    program(here).backward()
+    program(x).backward()
+    assert to_host(x.grad).tolist() == pytest.approx(to_host(here.grad).tolist())
+
+
+def test_a_write_without_history_after_one_that_failed_is_found(device: str) -> None:
+    x = make(device, [0.5, -1.5], requires_grad=True)
+    for stops_at in (0, 1):
+        y = x * 2.0
+        loss = ag.sum(y * y) + ag.sum(y[:1] ** 3)
+        state.allocations_left = stops_at
+        with pytest.raises(MemoryError):
+            y[...] = x
+        state.allocations_left = None
+        with ag.no_grad():
+            y.fill_(7.0)
+        with pytest.raises(ag.VersionError):
+            loss.backward()
+
+
+class Failing(Library):
+    """Runs out of memory at every allocation of every write, and tries again."""
+
+    def write(self, x: Any, index: Any, value: Any) -> None:
+        index = self.index(x, index)
+        with self.refusals():
+            failures(lambda: x.__setitem__(index, value))
+
+    def update(self, x: Any, name: str, value: Any) -> None:
+        with self.refusals():
+            failures(lambda: getattr(x, f"{name}_")(value))
+
+
+@settings(max_examples=60)
+@given(programs)
+def test_random_programs_whose_writes_fail_first(program: list[Instruction]) -> None:
+    compare(program, "cuda:1", Failing)

@@ -181,3 +181,18 @@ def test_a_device_without_cupy_is_not_counted(monkeypatch: pytest.MonkeyPatch) -
 
 def test_cpu_arrays_of_other_subclasses_keep_their_values() -> None:
     assert to_host(ag.tensor(np.float64(2.0))).tolist() == 2.0
+
+
+def test_a_lack_of_memory_on_the_cpu_names_the_operation() -> None:
+    column, row = ag.tensor(np.ones((10**6, 1)), requires_grad=True), np.ones((1, 10**7))
+    free = "cpu has [0-9,]+ of [0-9,]+ MiB free"
+    for call, text in [
+        (lambda: column * row, "multiply got float64 [1000000, 1] and float64 [1, 10000000]"),
+        (lambda: ag.concat([ag.broadcast_to(row, (10**6, 10**7))]), "concat got float64 [1000000, 10000000]"),
+        (lambda: ag.exp(ag.broadcast_to(row, (10**6, 10**7))), "exp got float64 [1000000, 10000000]"),
+    ]:
+        with pytest.raises(MemoryError, match=r"Unable to allocate 72\.8 TiB") as caught:
+            call()
+        assert caught.value.__notes__[-1] == text
+        assert caught.value.__cause__ is None
+        assert len(caught.value.__notes__) == 1 or re.match(free, caught.value.__notes__[0])

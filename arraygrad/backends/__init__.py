@@ -60,6 +60,9 @@ class Backend:
 
     # Devices and data types
 
+    #: What is raised where its devices have no memory left; any other lack is the CPU's.
+    memory_error: type[MemoryError] = MemoryError
+
     def device(self, array: Array) -> str:
         """Name the device that `array` is on."""
         raise NotImplementedError
@@ -374,6 +377,14 @@ def set_default_device(device: str | None) -> None:
 
 #: Set by batching.py, whose arrays are the only ones of one device that differ in type.
 common_batch: Any = None
+
+
+def note_memory(error: BaseException, device: str) -> None:
+    """Say in an error how much memory there is, unless something inside has said so."""
+    if not hasattr(error, "__notes__"):
+        with contextlib.suppress(Exception):  # a system that does not tell must not hide the error
+            free, total = for_device(device).memory_info(device)
+            error.add_note(f"{device} has {free >> 20:,} of {total >> 20:,} MiB free (see arraygrad.memory_info)")
 
 
 def common_backend(name: str, arrays: Sequence[Array]) -> Backend:

@@ -17,7 +17,7 @@ import cupy
 import cupyx
 import numpy as np
 
-from arraygrad.backends import NUMPY, Array, Backend, MemoryInfo, full_index, is_basic
+from arraygrad.backends import NUMPY, Array, Backend, MemoryInfo, full_index, is_basic, note_memory
 from arraygrad.errors import DeviceError
 from arraygrad.modes import are_values_checked
 
@@ -28,6 +28,7 @@ _ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float
 class CupyBackend(Backend):
     name = "cupy"
     array_type = cupy.ndarray
+    memory_error = cupy.cuda.memory.OutOfMemoryError
     complex_dtypes = NUMPY.complex_dtypes
 
     def __init__(self) -> None:
@@ -234,9 +235,8 @@ class _Scope:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.device.__exit__(kind, error, trace)
-        if isinstance(error, MemoryError) and not hasattr(error, "__notes__"):
-            free, total = BACKEND.memory_info(self.name)
-            error.add_note(f"{self.name} has {free >> 20:,} of {total >> 20:,} MiB free (see arraygrad.memory_info)")
+        if isinstance(error, CupyBackend.memory_error):
+            note_memory(error, self.name)
 
 
 class _Linalg:
