@@ -20,11 +20,11 @@ from arraygrad import debug
 from arraygrad.accumulate import FRESH, Buffer, OutputPart, Owned, Part, fit, getrefcount
 from arraygrad.backends import NUMPY, Array, Backend, is_array, namespaces, several_devices
 from arraygrad.errors import GraphError
+from arraygrad.grads import accumulate
 from arraygrad.hooks import run_hooks, run_hooks_after, run_hooks_of_leaf, unpacked
 from arraygrad.modes import enable_grad
 from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
-from arraygrad.storage import Storage, check_saved, mark_written
-from arraygrad.views import history
+from arraygrad.storage import Storage, check_saved
 
 if TYPE_CHECKING:
     from arraygrad.tensor import Tensor
@@ -148,13 +148,12 @@ def run(
         with contextlib.ExitStack() as scope, enable_grad() if create_graph else contextlib.nullcontext():
             ready = _deliver(recording, seeds, shared)
             _run_nodes(ready, shared, between, watched, leaves, retained, retain_graph, recording, scope)
+        accumulate(leaves)
     except BaseException as error:
         for tensor, previous in reversed(retained):
             tensor._grad = previous
         _note_failure(roots, f"{type(error).__name__}: {error}")
         raise
-    for accumulator, grad in leaves:
-        _accumulate(accumulator, grad)
     for accumulator, _ in leaves:
         if accumulator.extras is not None:
             run_hooks_of_leaf(accumulator)
@@ -390,32 +389,3 @@ def _retain(xp: Any, node: Node, g: Any, retained: list[tuple[Tensor, Tensor | N
             retained.append((tensor, tensor._grad))
             grad = xp.copy(g)
             tensor._grad = tensor._like(grad) if is_array(grad) else grad
-
-
-def _accumulate(accumulator: AccumulateGrad, grad: Any) -> None:
-    """Add what nobody else holds to the gradient of a leaf; None where what depended on it was replaced."""
-    leaf = accumulator.variable
-    if leaf is None or type(leaf._node) is not AccumulateGrad:
-        return
-    if grad is not None:
-        add_to_grad(leaf, grad)
-    elif leaf._grad is None:
-        leaf._grad = leaf._like(namespaces[type(leaf.array)].zeros_like(leaf.array))
-
-
-def add_to_grad(tensor: Tensor, grad: Any) -> None:
-    """Add a raw array in place; a tensor, which has history, as an operation."""
-    stored = tensor._grad
-    if not is_array(grad):
-        with enable_grad():
-            tensor._grad = grad if stored is None else stored + grad
-    elif stored is None:
-        tensor._grad = tensor._like(grad)
-    else:
-        xp = namespaces[type(grad)]
-        with xp.scope(xp.device(grad)):
-            if history(stored) is None and xp.is_writable(stored.array):
-                stored.array += grad
-                mark_written(stored)
-            else:
-                tensor._grad = tensor._like(stored.array + grad)

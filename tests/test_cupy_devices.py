@@ -255,3 +255,58 @@ class Failing(Library):
 @given(programs)
 def test_random_programs_whose_writes_fail_first(program: list[Instruction]) -> None:
     compare(program, "cuda:1", Failing)
+
+
+def branches(x: ag.Tensor, w: ag.Tensor) -> ag.Tensor:
+    y = x * w
+    y[:1] = ag.exp(w[1:])
+    return ag.sum(y * y) + ag.sum(
+        ag.cumulative_sum(x)[ag.asarray([0, 0], device=x.device)] * y.to("cuda:0").to(x.device)
+    )
+
+
+def values_of(leaves: list[ag.Tensor]) -> list[Any]:
+    return [None if leaf.grad is None else to_host(leaf.grad).tolist() for leaf in leaves]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("grads", ["none", "arrays", "read-only", "with history"])
+def test_a_backward_that_fails_leaves_gradients_as_they_were(grads: str, create_graph: bool, device: str) -> None:
+    def fresh(device: str) -> list[ag.Tensor]:
+        leaves = [make(device, [0.5, -1.5], requires_grad=True), make(device, [2.0, 3.0], requires_grad=True)]
+        for leaf in leaves if grads != "none" else ():
+            leaf.grad = {
+                "arrays": lambda leaf: leaf.detach() * 1.0,
+                "read-only": lambda leaf: ag.broadcast_to(leaf.detach()[0] * 1.0, (2,)),
+                "with history": lambda leaf: leaf * 2.0,
+            }[grads](leaf)
+        return leaves
+
+    leaves = fresh(device)
+    before = values_of(leaves)
+    loss = branches(*leaves)
+    errors: list[MemoryError] = []
+    while True:
+        state.allocations_left = len(errors)
+        try:
+            loss.backward(retain_graph=True, create_graph=create_graph)
+        except OutOfMemoryError as error:
+            state.allocations_left = None
+            errors.append(error)
+            assert values_of(leaves) == before
+        else:
+            state.allocations_left = None
+            break
+    assert len(errors) > 5
+    others = fresh("cpu")
+    branches(*others).backward()
+    for leaf, other in zip(leaves, others, strict=True):
+        assert (leaf.grad.device, to_host(leaf.grad).tolist()) == (device, pytest.approx(to_host(other.grad).tolist()))
+
+
+def test_a_leaf_that_was_overwritten_gets_zeros_on_its_device() -> None:
+    x = second([1.0, 2.0], requires_grad=True)
+    y = x * 3.0
+    y[...] = second([4.0, 5.0])
+    y.sum().backward()
+    assert (x.grad.device, to_host(x.grad).tolist()) == ("cuda:1", [0, 0])
