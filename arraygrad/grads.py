@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from arraygrad.backends import Array, is_array, namespaces
+from arraygrad.backends import Array, check_devices, is_array, namespaces, several_devices
 from arraygrad.modes import enable_grad
 from arraygrad.node import AccumulateGrad
 from arraygrad.storage import mark_written
@@ -46,6 +46,8 @@ def _sum(tensor: Tensor, grad: Any) -> Tensor | None:
         with enable_grad():
             total: Tensor = grad if stored is None else stored + grad
             return total
+    if type(grad) is not type(tensor.array) or several_devices:
+        check_devices("backward", tensor.array, grad)
     if stored is None:
         return tensor._like(grad)
     xp = namespaces[type(grad)]

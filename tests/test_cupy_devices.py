@@ -18,6 +18,7 @@ from test_writes import compare, programs
 
 import arraygrad as ag
 from arraygrad import backends
+from arraygrad.declare import ArrayLike, elementwise
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -310,3 +311,123 @@ def test_a_leaf_that_was_overwritten_gets_zeros_on_its_device() -> None:
     y[...] = second([4.0, 5.0])
     y.sum().backward()
     assert (x.grad.device, to_host(x.grad).tolist()) == ("cuda:1", [0, 0])
+
+
+# ---- What users do with the second device
+
+
+def test_anomaly_detection_looks_where_the_numbers_are() -> None:
+    x = second([1.0, 2.0], requires_grad=True)
+    with ag.detect_anomaly(), np.errstate(all="ignore"):
+        ag.sum(ag.exp(x).to("cuda:0")).backward()
+        with pytest.raises(ag.GraphError, match="log made the first NaN"):
+            ag.log(-x)
+        y = ag.sqrt(x - x) * 0.0
+        with pytest.raises(ag.GraphError, match="SqrtBackward returned NaN"):
+            y.sum().backward()
+
+
+def test_cases_meet_what_is_the_same_in_all() -> None:
+    x, scale = second([[1.0, 2.0], [3.0, 4.0]]), second([5.0, 7.0])
+    result = ag.vmap(lambda row: ag.sum(row * scale))(x)
+    assert (result.device, to_host(result).tolist()) == ("cuda:1", [19, 43])
+    jacobian = ag.jacobian(lambda x: ag.cumulative_sum(x) * scale)(x[0])
+    assert (jacobian.device, to_host(jacobian).tolist()) == ("cuda:1", [[5, 0], [7, 7]])
+
+
+@pytest.mark.parametrize("index", [[0, 1], [True, False]])
+@pytest.mark.parametrize("other", ["cpu", "cuda:0"])
+def test_an_index_on_another_device_is_refused(other: str, index: list[Any]) -> None:
+    x, there = second([1.0, 2.0]), ag.tensor(index, device=other)
+    for access in (lambda: x[there], lambda: x[None, there], lambda: x.__setitem__(there, 1.0), lambda: x[there.array]):
+        with pytest.raises(ag.DeviceError, match=f"indexing got arrays on two devices, cuda:1 and {other}; move one"):
+            access()
+    assert to_host(x[index]).tolist() == [1, 2][: 2 if index[1] else 1]  # a list goes where it is wanted
+
+
+def test_the_stream_of_a_generator_can_be_set_back() -> None:
+    for device in ("cuda:0", "cuda:1"):
+        rng = ag.random.default_rng(0, device=device)
+        rng.normal(size=3)
+        before = rng.state
+        first = to_host(rng.uniform(size=4)).tolist()
+        assert to_host(rng.uniform(size=4)).tolist() != first
+        for _ in range(2):
+            rng.state = before
+            assert to_host(rng.uniform(size=4)).tolist() == first
+
+
+def test_a_checkpoint_draws_the_same_numbers_again() -> None:
+    x, rng = second([1.0, 2.0], requires_grad=True), ag.random.default_rng(0, device="cuda:1")
+    drawn: list[Any] = []
+
+    def noisy(x: ag.Tensor) -> ag.Tensor:
+        drawn.append(rng.normal(size=2))
+        return ag.exp(x) * drawn[-1]
+
+    ag.checkpoint(noisy, x).sum().backward()
+    first, again = map(to_host, drawn)
+    assert first.tolist() == again.tolist()
+    np.testing.assert_allclose(to_host(x.grad), np.exp(to_host(x)) * first)
+
+
+@pytest.mark.parametrize("other", ["cpu", "cuda:0"])
+def test_a_gradient_that_a_hook_moves_is_refused(other: str) -> None:
+    def moved(g: ag.Tensor | None) -> ag.Tensor | None:
+        return None if g is None else g.to(other)
+
+    x = second([1.0, 2.0], requires_grad=True)
+    y = x * 2.0
+    y.register_hook(moved)
+    z = x * 2.0
+    z.grad_fn.register_hook(lambda grads, outputs: tuple(map(moved, grads)))
+    text = f"a hook on MultiplyBackward returned a gradient on {other} in place of one on cuda:1; move it back"
+    for tensor in (y, z):
+        for create_graph in (False, True):
+            with pytest.raises(ag.GraphError, match=text):
+                tensor.sum().backward(create_graph=create_graph, retain_graph=True)
+    assert x.grad is None
+
+
+class Doubled(ag.Function):
+    """Computes on the CPU, and forgets to bring the gradient back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: ag.Tensor) -> ag.Tensor:
+        return x.to("cpu") * 2.0
+
+    @staticmethod
+    def backward(ctx: Any, g: ag.Tensor) -> ag.Tensor:
+        return g * 2.0
+
+
+@elementwise(lambda g, xp: backends.move(g, "cpu"))
+def lost(xp: Any, x: ArrayLike, /) -> Any:
+    return x * 1.0
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_that_a_rule_leaves_elsewhere_is_refused(create_graph: bool) -> None:
+    x = second([1.0, 2.0], requires_grad=True)
+    with pytest.raises(
+        ag.GraphError,
+        match="DoubledBackward returned an invalid gradient at index 0 - expected device cuda:1 but got cpu",
+    ):
+        Doubled.apply(x).sum().backward(create_graph=create_graph)
+    if not create_graph:
+        with pytest.raises(ag.DeviceError, match="backward got arrays on two devices, cuda:1 and cpu"):
+            lost(x).sum().backward()
+    assert x.grad is None
+
+
+def test_a_checkpoint_runs_again_with_the_same_current_device() -> None:
+    x = second([0.5, 1.0], requires_grad=True)
+
+    def there_and_back(x: ag.Tensor) -> ag.Tensor:
+        return ag.exp(ag.exp(x.to("cuda")).to("cuda:1") * ag.ones(2, device="cuda:1"))
+
+    y = ag.checkpoint(there_and_back, x)
+    with Device(1):
+        y.sum().backward()
+    np.testing.assert_allclose(to_host(x.grad), np.exp(np.exp(to_host(x)) + to_host(x)))
+    assert (x.grad.device, state.current) == ("cuda:1", [0])

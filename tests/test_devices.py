@@ -10,7 +10,8 @@ import pytest
 from devices import NAMES, device_of, make, to_host
 
 import arraygrad as ag
-from arraygrad.backends import NUMPY, Special
+from arraygrad.backends import NUMPY
+from arraygrad.backends.special import Special
 
 OTHER = [name for name in NAMES if name not in ("cpu", "cpu-readonly", "strict-flags")]
 

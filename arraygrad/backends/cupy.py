@@ -58,6 +58,9 @@ class CupyBackend(Backend):
         count = cupy.cuda.runtime.getDeviceCount() if cupy.cuda.is_available() else 0
         return tuple(f"cuda:{number}" for number in range(count))
 
+    def current_device(self) -> str:
+        return f"cuda:{cupy.cuda.Device().id}"
+
     def scope(self, device: str) -> contextlib.AbstractContextManager[Any]:
         return _Scope(device)
 
@@ -206,6 +209,14 @@ class CupyBackend(Backend):
 
     def random_source(self, seed: int | None) -> Any:
         return cupy.random.default_rng(seed)
+
+    # What CuPy's bit generators call `state` is a method, which returns the address of this array.
+
+    def source_state(self, source: Any) -> Array:
+        return source.bit_generator._state.copy()
+
+    def set_source_state(self, source: Any, state: Array) -> None:
+        source.bit_generator._state[...] = state
 
     def from_source(self, array: Any, device: str) -> Array:
         return array
