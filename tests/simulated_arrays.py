@@ -11,7 +11,8 @@ import numpy as np
 
 #: Functions that launch nothing on a device: they look at addresses, shapes or types, or make a view.
 HOST = frozenset(
-    "expand_dims may_share_memory result_type can_cast broadcast_shapes issubdtype isdtype finfo iinfo".split()
+    "expand_dims from_dlpack may_share_memory result_type can_cast broadcast_shapes issubdtype isdtype finfo "
+    "iinfo".split()
 )
 
 

@@ -431,3 +431,36 @@ def test_a_checkpoint_runs_again_with_the_same_current_device() -> None:
         y.sum().backward()
     np.testing.assert_allclose(to_host(x.grad), np.exp(np.exp(to_host(x)) + to_host(x)))
     assert (x.grad.device, state.current) == ("cuda:1", [0])
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("is_leaf", [False, True])
+def test_gradients_from_two_devices_meet_on_that_of_the_tensor(is_leaf: bool, create_graph: bool) -> None:
+    x = second([1.0, 2.0], requires_grad=True)
+    y = x if is_leaf else x * 1.0
+    loss = ag.sum(y[:1].to("cuda:0") * 3.0) + ag.sum((y * 5.0).to("cuda:0")) + ag.sum(y.to("cuda:0") * 7.0)
+    (loss + ag.sum(y.to("cpu") * 11.0).to("cuda:0") + ag.sum(y[1:]).to("cuda:0")).backward(create_graph=create_graph)
+    assert (x.grad.device, to_host(x.grad).tolist()) == ("cuda:1", [26, 24])
+    x.zero_grad()
+    outputs = [ag.sum(x.to("cuda:0") * 3.0), ag.sum(x * 5.0), x[0].to("cpu")]
+    found = ag.gradients(outputs, x, create_graph=create_graph)
+    assert (found.device, to_host(found).tolist()) == ("cuda:1", [9, 8])
+
+
+def test_gradients_of_each_case() -> None:
+    x, there = second([1.0, 2.0]), ag.tensor([3.0, 5.0], device="cuda:0")
+    cubes = ag.vmap(ag.grad(lambda x: x**3))(x)
+    assert (cubes.device, to_host(cubes).tolist()) == ("cuda:1", [3, 12])
+    moved = ag.vmap(ag.grad(lambda x, w: x.to("cuda:0") ** 2 * w))(x, there)
+    assert (moved.device, to_host(moved).tolist()) == ("cuda:1", [6, 20])
+
+
+def test_singular_values_are_differentiated_twice() -> None:
+    x = np.asarray([[1.0, 2.0], [3.0, 4.5]])
+
+    def f(x: ag.Tensor) -> ag.Tensor:
+        u, s, vh = ag.linalg.svd(x, full_matrices=False)
+        return ag.sum((u * s**2) @ vh)
+
+    for derivative in (ag.hessian(f), ag.jacobian(ag.grad(f), mode="forward")):
+        np.testing.assert_allclose(to_host(derivative(second(x))), to_host(derivative(ag.tensor(x))), rtol=1e-10)

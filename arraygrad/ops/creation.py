@@ -135,7 +135,8 @@ def _create_like(name: str, x: ArrayLike, device: str | None, dtype: Any, *args:
     xp: Backend = namespaces[type(array)]
     if xp.is_batched and device is None:
         like = getattr(xp, f"{name}_like")
-        return Tensor(like(array, *args, dtype=None if dtype is None else xp.dtype(dtype)))
+        with xp.scope(xp.device(array)):
+            return Tensor(like(array, *args, dtype=None if dtype is None else xp.dtype(dtype)))
     return _create(
         name,
         xp.device(array) if device is None else device,
