@@ -363,7 +363,9 @@ def scatter_add_(self: Any, axis: int, indices: ArrayLike, source: ArrayLike) ->
             )
         if shape != raw.shape:
             source = ops.asarray(source)[tuple(slice(size) for size in raw.shape)]
-    index = along_axis(namespaces[type(raw)], raw, axis, raw.shape)
+    xp = namespaces[type(raw)]
+    with xp.scope(xp.device(raw)):
+        index = along_axis(xp, raw, axis, raw.shape)
     return _write(self, source, "scatter_add_", _add_at(index), index, _ADD_AT)
 
 
