@@ -464,3 +464,9 @@ def test_singular_values_are_differentiated_twice() -> None:
 
     for derivative in (ag.hessian(f), ag.jacobian(ag.grad(f), mode="forward")):
         np.testing.assert_allclose(to_host(derivative(second(x))), to_host(derivative(ag.tensor(x))), rtol=1e-10)
+
+
+def test_adding_at_indices_along_an_axis() -> None:
+    x = second([[1.0, 2.0], [3.0, 4.0]])
+    x.scatter_add_(0, second([[1, 1], [1, 0]]), second([[10.0, 20.0], [30.0, 40.0]]))
+    assert to_host(x).tolist() == [[1, 42], [43, 24]]
