@@ -17,13 +17,42 @@ if TYPE_CHECKING:
 
 def accumulate(leaves: Iterable[tuple[AccumulateGrad, Array | None]]) -> None:
     """Add what nobody else holds to the leaves that still want it; None where what depended on one was replaced."""
-    found = [(accumulator.variable, grad) for accumulator, grad in leaves]
-    add_to_grads([(leaf, g) for leaf, g in found if leaf is not None and type(leaf._node) is AccumulateGrad])
+    sums = []
+    for accumulator, grad in leaves:
+        leaf = accumulator.variable
+        if leaf is not None and type(leaf._node) is AccumulateGrad:
+            sums.append((leaf, grad, _sum(leaf, grad)))
+    _store(sums)
 
 
 def add_to_grads(pairs: Iterable[tuple[Tensor, Any]]) -> None:
     """Add raw arrays, in place where that is possible; or tensors, which have history, as an operation."""
-    sums = [(tensor, grad, _sum(tensor, grad)) for tensor, grad in pairs]
+    _store([(tensor, grad, _sum(tensor, grad)) for tensor, grad in pairs])
+
+
+def _sum(tensor: Tensor, grad: Any) -> Tensor | None:
+    """The new `grad`, None where the old one is to be added to in place."""
+    stored, array = tensor._grad, tensor.array
+    if type(grad) is not type(array) or several_devices:
+        if grad is None:
+            xp = namespaces[type(array)]
+            with xp.scope(tensor.device):
+                return tensor._like(xp.zeros_like(array)) if stored is None else stored
+        if not is_array(grad):
+            with enable_grad():
+                total: Tensor = grad if stored is None else stored + grad
+                return total
+        check_devices("backward", array, grad)
+    if stored is None:
+        return tensor._like(grad)
+    xp = namespaces[type(grad)]
+    if history(stored) is None and xp.is_writable(stored.array):
+        return None
+    with xp.scope(xp.device(grad)):
+        return tensor._like(stored.array + grad)
+
+
+def _store(sums: Iterable[tuple[Tensor, Any, Tensor | None]]) -> None:
     for tensor, grad, total in sums:
         if total is not None:
             tensor._grad = total
@@ -33,25 +62,3 @@ def add_to_grads(pairs: Iterable[tuple[Tensor, Any]]) -> None:
             with xp.scope(xp.device(grad)):
                 stored.array += grad
             mark_written(stored)
-
-
-def _sum(tensor: Tensor, grad: Any) -> Tensor | None:
-    """The new `grad`, None where the old one is to be added to in place."""
-    stored = tensor._grad
-    if grad is None:
-        xp = namespaces[type(tensor.array)]
-        with xp.scope(tensor.device):
-            return tensor._like(xp.zeros_like(tensor.array)) if stored is None else stored
-    if not is_array(grad):
-        with enable_grad():
-            total: Tensor = grad if stored is None else stored + grad
-            return total
-    if type(grad) is not type(tensor.array) or several_devices:
-        check_devices("backward", tensor.array, grad)
-    if stored is None:
-        return tensor._like(grad)
-    xp = namespaces[type(grad)]
-    if history(stored) is None and xp.is_writable(stored.array):
-        return None
-    with xp.scope(xp.device(grad)):
-        return tensor._like(stored.array + grad)

@@ -12,7 +12,6 @@ from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.op import general, linear
 from arraygrad.tensor import ArrayLike, Tensor
 
-
 _PLAIN = frozenset((int, type(None)))
 
 
