@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from arraygrad.backends import NUMPY, check_devices, is_array, is_complex, namespaces
-from arraygrad.engine import Node, add_to_grad, run
+from arraygrad.engine import Node, run
 from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
+from arraygrad.grads import add_to_grads
 from arraygrad.tensor import ArrayLike, Tensor
 from arraygrad.views import history
 
@@ -33,9 +34,9 @@ def backward(
         run(seeds, keep, create_graph)
         return
     tensors = list(inputs)
-    for tensor, grad in zip(tensors, run(seeds, keep, create_graph, nodes_of("backward", tensors)), strict=True):
-        if grad is not None:
-            add_to_grad(tensor, grad)
+    grads = run(seeds, keep, create_graph, nodes_of("backward", tensors))
+    found = dict(zip(tensors, grads, strict=True))  # a tensor that is asked for twice gets its gradient once
+    add_to_grads([(tensor, grad) for tensor, grad in found.items() if grad is not None])
 
 
 def gradients(

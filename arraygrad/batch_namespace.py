@@ -46,7 +46,7 @@ class BatchedBackend(Backend):
 
     def __init__(self, raw: Backend, level: int) -> None:
         self.raw, self.level = raw, level
-        self.complex_dtypes = raw.complex_dtypes
+        self.complex_dtypes, self.memory_error = raw.complex_dtypes, raw.memory_error
         self.array_type: Any = type("Batched", (Batched,), {"__slots__": (), "level": level})
         self.linalg, self.fft = BatchedLinalg(self), BatchedFft(self)
 

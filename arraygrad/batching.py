@@ -178,12 +178,13 @@ def one_case_of(level: int) -> AbstractContextManager[None]:
     return batches_among([batch for batch in active.get() if batch[0] != level])
 
 
-def zero_in_all_cases(xp: Any, dtype: Any, device: Any) -> Array:
+def zero_in_all_cases(xp: Any, dtype: Any, device: str) -> Array:
     """A zero of its own for each case of the active batches: added, it makes anything differ from case to case."""
     batches = active.get()
     while xp.is_batched:
         xp = xp.raw
-    zero = xp.zeros(tuple(cases for _, cases in batches), dtype=dtype, device=device)
+    with xp.scope(device):
+        zero = xp.zeros(tuple(cases for _, cases in batches), dtype=dtype, device=xp.creation_device(device))
     for level, _ in batches:
         zero = batched_type(type(zero), level)(zero)
     return zero

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from arraygrad import record
 from arraygrad.backends import NUMPY, Array, Backend, common_backend, namespaces, several_devices
 from arraygrad.errors import DtypeError, ShapeError
+from arraygrad.explain import explain, explain_memory
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode, output_node
 from arraygrad.operands import (
     ForeignOperandError,
     as_tensor,
-    explain,
     has_dual,
     is_floating,
     is_view_of,
@@ -126,8 +126,11 @@ def generic(op: Op) -> Callable[..., Tensor]:
                 result = _in_scope(xp, arrays[0], forward, *raw[:positional], **keyword_values)
             else:
                 result = forward(xp, *raw[:positional], **keyword_values)
+        except MemoryError as error:
+            explain_memory(op.name, error, operands)
+            raise
         except (ValueError, TypeError, IndexError, OverflowError) as error:
-            raise explain(op, error, operands) from error
+            raise explain(op.name, error, operands) from error
         if op.outputs is not None:
             return _wrap_several(op, save, xp, result, operands, [values[i] for i in rules_at], values)
         if type(result) not in namespaces:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from arraygrad.backends import namespaces, several_devices
 from arraygrad.errors import GraphError, VersionError
 from arraygrad.forward import Dual
 from arraygrad.hooks import saved_tensors_hooks
@@ -48,6 +49,7 @@ class _Run:
         # A write to an argument that carries history leaves a copy in its box, any other empties it.
         self.inputs = [(_box(x), x.requires_grad) if isinstance(x, Tensor) else x for x in inputs]
         self.generators: dict[Any, Any] = {}
+        self.current_devices = _current_devices()  # backward runs with others
         self.count = 0
         self.found: dict[int, Tensor] = {}
 
@@ -79,7 +81,7 @@ class _Run:
         try:
             for generator, state in self.generators.items():
                 generator.state = state
-            with enable_grad(), saved_tensors_hooks(keep, kept.__getitem__):
+            with self.current_devices(), enable_grad(), saved_tensors_hooks(keep, kept.__getitem__):
                 self.f(*args, **kwargs)
         finally:
             for generator, state in after.items():
@@ -118,3 +120,17 @@ def _noting(generators: dict[Any, Any]) -> Iterator[None]:
         if outer is not None:
             for generator, state in generators.items():
                 outer.setdefault(generator, state)
+
+
+def _current_devices() -> Callable[[], ExitStack]:
+    """What makes the devices that are now the current ones so again."""
+    backends = [namespaces[array_type] for array_type in several_devices]
+    current = [(xp, device) for xp in backends if (device := xp.current_device()) is not None]
+
+    def enter() -> ExitStack:
+        stack = ExitStack()
+        for xp, device in current:
+            stack.enter_context(xp.scope(device))
+        return stack
+
+    return enter

@@ -105,9 +105,10 @@ def is_anomaly_enabled() -> bool:
 
 
 def _has(xp: Any, test: str, array: Array) -> bool:
-    return bool(xp.isdtype(array.dtype, ("real floating", "complex floating"))) and bool(
-        xp.any(getattr(xp, test)(array))
-    )
+    if not xp.isdtype(array.dtype, ("real floating", "complex floating")):
+        return False
+    with xp.scope(xp.device(array)):
+        return bool(xp.any(getattr(xp, test)(array)))
 
 
 def check_forward(op: Op, operands: Sequence[Any], result: Array) -> None:
@@ -135,7 +136,8 @@ def check_gradients(node: FunctionNode, grads: Sequence[Any]) -> None:
             continue
         array = getattr(array, "array", array)
         xp = namespaces.get(type(array), NUMPY)  # NumPy's functions of 0-d arrays return scalars
-        if bool(xp.any(xp.isnan(array))):
+        array = array if hasattr(array, "dtype") else xp.lift(array)
+        if _has(xp, "isnan", array):
             site = (node.extras or {}).get("site")
             raise GraphError(
                 f"Function {node.name} returned NaN in its gradient; "

@@ -17,14 +17,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arraygrad import debug
-from arraygrad.accumulate import FRESH, FRESH_GRADIENT, Buffer, OutputPart, Owned, Part, fit, getrefcount
+from arraygrad.accumulate import FRESH, FRESH_GRADIENT, OutputPart, Owned, Part, fit, getrefcount
 from arraygrad.backends import NUMPY, Array, Backend, is_array, namespaces, several_devices
+from arraygrad.buffers import Shared, SharedAmongDevices
 from arraygrad.errors import GraphError
+from arraygrad.grads import accumulate
 from arraygrad.hooks import run_hooks, run_hooks_after, run_hooks_of_leaf, unpacked
 from arraygrad.modes import enable_grad
 from arraygrad.node import AccumulateGrad, FunctionNode, WriteNode
-from arraygrad.storage import Storage, check_saved, mark_written
-from arraygrad.views import history
+from arraygrad.storage import Storage, check_saved
 
 if TYPE_CHECKING:
     from arraygrad.tensor import Tensor
@@ -32,22 +33,12 @@ if TYPE_CHECKING:
 Node = FunctionNode | AccumulateGrad
 
 
-class _Shared(Buffer):
-    """The buffer of a node with several consumers, and how many of them are still to deliver."""
-
-    __slots__ = ("remaining",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.remaining = 1
-
-
-def _count_dependencies(roots: Iterable[Node]) -> dict[Node, _Shared]:
+def _count_dependencies(roots: Iterable[Node]) -> dict[Node, Shared]:
     """Walk the subgraph of `roots`: a buffer for each node with several consumers in it."""
-    shared: dict[Node, _Shared] = {}
+    shared: dict[Node, Shared] = {}
     seen: set[Node] = set()
     pending: list[Node] = []
-    check = Storage.any_stale
+    check, make = Storage.any_stale, SharedAmongDevices if several_devices else Shared
     edges: Iterable[Node | None] = roots
     while True:
         following = None
@@ -56,7 +47,7 @@ def _count_dependencies(roots: Iterable[Node]) -> dict[Node, _Shared]:
                 continue
             if edge in seen:
                 if edge not in shared:
-                    shared[edge] = _Shared()
+                    shared[edge] = make()
                 shared[edge].remaining += 1
             else:
                 seen.add(edge)
@@ -86,7 +77,7 @@ def _released(node: Node) -> GraphError:
     )
 
 
-def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Node], dict[Node, _Shared]]:
+def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Node], dict[Node, Shared]]:
     """The nodes between `roots` and `targets`, and a buffer for each with several consumers among them."""
     consumers: dict[Node, list[Node]] = {}
     seen = set(roots)
@@ -106,7 +97,7 @@ def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Nod
             if node not in between:
                 between.add(node)
                 pending.append(node)
-    shared: dict[Node, _Shared] = {}
+    shared: dict[Node, Shared] = {}
     seeds = Counter(roots)
     for node in between:
         if not between.isdisjoint(node.edges):  # its rules will run
@@ -115,7 +106,7 @@ def _leading_to(roots: Iterable[Node], targets: Iterable[Node]) -> tuple[set[Nod
             check_saved(node)
         deliveries = len(consumers.get(node, ())) + seeds[node]
         if deliveries > 1:
-            shared[node] = _Shared()
+            shared[node] = SharedAmongDevices() if several_devices else Shared()
             shared[node].remaining = deliveries
     return between, shared
 
@@ -148,13 +139,12 @@ def run(
         with contextlib.ExitStack() as scope, enable_grad() if create_graph else contextlib.nullcontext():
             ready = _deliver(recording, seeds, shared)
             _run_nodes(ready, shared, between, watched, leaves, retained, retain_graph, recording, scope)
+        accumulate(leaves)
     except BaseException as error:
         for tensor, previous in reversed(retained):
             tensor._grad = previous
         _note_failure(roots, f"{type(error).__name__}: {error}")
         raise
-    for accumulator, grad in leaves:
-        _accumulate(accumulator, grad)
     for accumulator, _ in leaves:
         if accumulator.extras is not None:
             run_hooks_of_leaf(accumulator)
@@ -183,7 +173,7 @@ def _copied(grad: Any) -> Any:
     return grad.clone() if hasattr(grad, "clone") else namespaces[type(grad)].copy(grad)
 
 
-def _deliver(recording: Any, seeds: Sequence[tuple[Node, Any]], shared: dict[Node, _Shared]) -> list[tuple[Node, Any]]:
+def _deliver(recording: Any, seeds: Sequence[tuple[Node, Any]], shared: dict[Node, Shared]) -> list[tuple[Node, Any]]:
     """Hand the seeds out; what is ready to run then."""
     ready: list[tuple[Node, Any]] = []
     for node, g in seeds:
@@ -201,7 +191,7 @@ def _deliver(recording: Any, seeds: Sequence[tuple[Node, Any]], shared: dict[Nod
 
 def _run_nodes(
     ready: list[tuple[Node, Any]],
-    shared: dict[Node, _Shared],
+    shared: dict[Node, Shared],
     between: set[Node] | None,
     watched: dict[Node, Any],
     leaves: list[tuple[AccumulateGrad, Array | None]],
@@ -358,7 +348,7 @@ def _lifted_all(xp: Any, node: FunctionNode, edges: Sequence[Any], grads: Sequen
     ]
 
 
-def _lift(xp: Backend, node: FunctionNode, edge: Any, position: int, grad: Any, buffer: _Shared | None) -> Any:
+def _lift(xp: Backend, node: FunctionNode, edge: Any, position: int, grad: Any, buffer: Shared | None) -> Any:
     """Turn what a rule returned into an array for `edge`; None if the buffer has taken it already."""
     if grad is None:
         return None
@@ -400,32 +390,3 @@ def _retain(xp: Any, node: Node, g: Any, retained: list[tuple[Tensor, Tensor | N
             retained.append((tensor, tensor._grad))
             grad = xp.copy(g)
             tensor._grad = tensor._like(grad) if is_array(grad) else grad
-
-
-def _accumulate(accumulator: AccumulateGrad, grad: Any) -> None:
-    """Add what nobody else holds to the gradient of a leaf; None where what depended on it was replaced."""
-    leaf = accumulator.variable
-    if leaf is None or type(leaf._node) is not AccumulateGrad:
-        return
-    if grad is not None:
-        add_to_grad(leaf, grad)
-    elif leaf._grad is None:
-        leaf._grad = leaf._like(namespaces[type(leaf.array)].zeros_like(leaf.array))
-
-
-def add_to_grad(tensor: Tensor, grad: Any) -> None:
-    """Add a raw array in place; a tensor, which has history, as an operation."""
-    stored = tensor._grad
-    if not is_array(grad):
-        with enable_grad():
-            tensor._grad = grad if stored is None else stored + grad
-    elif stored is None:
-        tensor._grad = tensor._like(grad)
-    else:
-        xp = namespaces[type(grad)]
-        with xp.scope(xp.device(grad)):
-            if history(stored) is None and xp.is_writable(stored.array):
-                stored.array += grad
-                mark_written(stored)
-            else:
-                tensor._grad = tensor._like(stored.array + grad)

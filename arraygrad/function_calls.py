@@ -88,6 +88,8 @@ class _Call(OpOfItsOwn):
         #: For each result its shape, data type and device, and whether it has a gradient.
         self.facts: list[tuple[Any, Any, str]] = []
         self.differentiable: list[bool] = []
+        #: The device of each argument, None for what is no tensor.
+        self.devices: list[str | None] = []
         #: What each saved tensor is: an argument, a result, or None for what only forward knows.
         self.sources: tuple[tuple[str, int | None] | None, ...] = ()
         self.outputs: Any = None
@@ -143,6 +145,12 @@ class _Call(OpOfItsOwn):
                 f"function {self.node_name} returned an incorrect number of gradients "
                 f"(expected {len(self.edges)}, got {len(found)}): one for each argument, None for what is no tensor"
             )
+        for position, (x, device) in enumerate(zip(found, self.devices, strict=True)):
+            if (isinstance(x, Tensor) or is_array(x)) and device is not None and ag.asarray(x).device != device:
+                raise GraphError(
+                    f"function {self.node_name} returned an invalid gradient at index {position} - expected device "
+                    f"{device} but got {ag.asarray(x).device}: move it there with to(device)"
+                )
         if not is_recorded:
             return found
         known = [node for x in grads if x is not None and (node := _node_of(x)) is not None]
@@ -219,6 +227,7 @@ def apply(function: Any, args: Sequence[Any], wanted: Sequence[bool] = ()) -> _R
     call = _Call(function, ctx, tuple([history(x) if isinstance(x, Tensor) else None for x in args]))
     call.outputs = None if len(results) == 1 else SimpleNamespace(_fields=range(len(results)))
     call.facts = [(x.shape, x.dtype, x.device) for x in results]
+    call.devices = [x.device if isinstance(x, Tensor) else None for x in args]
     is_constant = [any(x is y for y in ctx._constants) for x in given]
     call.differentiable = [x.dtype.kind in "fc" and not c for x, c in zip(results, is_constant, strict=True)]
     ctx._constants = ()

@@ -66,6 +66,12 @@ def _result(node: FunctionNode | AccumulateGrad, before: Any, result: Any) -> An
             f"a hook on {node.name} returned {got} in place of a gradient of shape {format_shape(expected)}; "
             "return None to leave it as it is"
         )
+    device = _wrapped(before).device
+    if result.device != device:
+        raise GraphError(
+            f"a hook on {node.name} returned a gradient on {result.device} in place of one on {device}; move it back "
+            "with to(device), or return None to leave it as it is"
+        )
     return result.array if is_array(before) else result
 
 

@@ -33,7 +33,6 @@ from arraygrad.backends import (
     namespaces,
 )
 from arraygrad.errors import (
-    ArraygradError,
     DtypeError,
     IndexingError,
     InplaceError,
@@ -41,6 +40,7 @@ from arraygrad.errors import (
     format_shape,
     user_location,
 )
+from arraygrad.explain import explain, explain_memory
 from arraygrad.modes import are_values_checked, grad_enabled
 from arraygrad.node import AccumulateGrad, FunctionNode, OpOfItsOwn, WriteNode
 from arraygrad.op import OPS
@@ -163,10 +163,11 @@ def _write(
             if is_recorded or keeps_saved():
                 keep_saved(target)
             write(xp, array, value)
-    except ArraygradError:
+    except MemoryError as error:
+        explain_memory(name, error, (array, source.array if isinstance(source, Tensor) else source))
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
-        raise _reworded(name, error) from error
+        raise explain(name, error) from error
     mark_written(target, user_location() if debug.is_anomaly_enabled() else None)
     if node is not None:
         rebase(target, node)
@@ -318,7 +319,7 @@ def setitem(self: Any, index: Any, value: ArrayLike) -> None:
     try:
         raw = raw_index(namespaces[type(array)], array, index)
     except TypeError as error:
-        raise _reworded("__setitem__", error) from error
+        raise explain("__setitem__", error) from error
     if type(value) is Tensor and value._view is not None and _is_region(self, raw, value._view):
         return
     _write(self, value, "__setitem__", lambda xp, array, value: xp.setitem(array, raw, value), raw)
@@ -362,7 +363,9 @@ def scatter_add_(self: Any, axis: int, indices: ArrayLike, source: ArrayLike) ->
             )
         if shape != raw.shape:
             source = ops.asarray(source)[tuple(slice(size) for size in raw.shape)]
-    index = along_axis(namespaces[type(raw)], raw, axis, raw.shape)
+    xp = namespaces[type(raw)]
+    with xp.scope(xp.device(raw)):
+        index = along_axis(xp, raw, axis, raw.shape)
     return _write(self, source, "scatter_add_", _add_at(index), index, _ADD_AT)
 
 
@@ -395,10 +398,3 @@ def _indices(target: Tensor, axis: int, indices: Any, name: str) -> Array:
         if are_values_checked() and 0 not in raw.shape and bool(xp.any((raw < -size) | (raw >= size))):
             raise IndexingError(f"{name}: an index is outside axis {axis} of size {size}")
         return xp.copy(raw)
-
-
-def _reworded(name: str, error: Exception) -> ArraygradError:
-    kind = (
-        ShapeError if isinstance(error, ValueError) else IndexingError if isinstance(error, IndexError) else DtypeError
-    )
-    return kind(f"{name}: {error}")

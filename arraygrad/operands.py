@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from arraygrad.backends import (
@@ -16,7 +16,7 @@ from arraygrad.backends import (
     move,
     namespaces,
 )
-from arraygrad.errors import ArraygradError, DtypeError, IndexingError, ShapeError, format_shape
+from arraygrad.errors import DtypeError
 from arraygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -98,16 +98,3 @@ def has_dual(values: Iterable[Any]) -> bool:
         has_dual(value) if isinstance(value, list | tuple) else isinstance(value, Tensor) and type(value) is not Tensor
         for value in values
     )
-
-
-def explain(op: Op, error: Exception, arrays: Sequence[Any]) -> ArraygradError:
-    """Reword a library's error with the operation and what it got."""
-    if isinstance(error, ArraygradError):
-        return error
-    kind = (
-        ShapeError if isinstance(error, ValueError) else IndexingError if isinstance(error, IndexError) else DtypeError
-    )
-    got = " and ".join(
-        f"{array.dtype} {format_shape(array.shape)}" if is_array(array) else repr(array) for array in arrays
-    )
-    return kind(f"{op.name} got {got}: {error}")

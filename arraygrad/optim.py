@@ -1,4 +1,5 @@
 """Optimizers that update parameters in place: SGD, Adam and AdamW, with PyTorch's names, options and formulas.
+`GradScaler` scales the loss for those that are computed in float16.
 
 Parameters are leaves that require grad: a sequence or any nested container of them, or a list of groups, which are
 dicts `{"params": ..., "lr": ...}` with options of their own. The state of a parameter lies on its device, with its
@@ -13,11 +14,12 @@ from typing import Any
 
 import arraygrad as ag
 from arraygrad.errors import DtypeError, GraphError, ShapeError, format_shape
+from arraygrad.grad_scaler import GradScaler
 from arraygrad.modes import enable_grad, no_grad
 from arraygrad.tensor import Tensor
 from arraygrad.tree import leaves, tree_map
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = ["SGD", "Adam", "AdamW", "GradScaler", "Optimizer"]
 
 
 class Optimizer:

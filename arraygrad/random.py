@@ -40,11 +40,13 @@ class Generator:
     @property
     def state(self) -> Any:
         """Where the stream stands; assign one that was read before to go back there."""
-        return self._source.bit_generator.state
+        with self._backend.scope(self.device):
+            return self._backend.source_state(self._source)
 
     @state.setter
     def state(self, state: Any) -> None:
-        self._source.bit_generator.state = state
+        with self._backend.scope(self.device):
+            self._backend.set_source_state(self._source, state)
 
     def _draw(self, method: str, *args: Any, size: Size, dtype: Any = None) -> Tensor:
         shape = (size,) if isinstance(size, int) else tuple(size)

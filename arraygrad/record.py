@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from arraygrad.backends import namespaces
+from arraygrad.explain import explain, explain_memory
 from arraygrad.kernels import Kernel, kernel_for
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode
 from arraygrad.operands import (
     ForeignOperandError,
     as_tensor,
-    explain,
     first_operand,
     has_dual,
     lift,
@@ -62,8 +62,11 @@ def unary(op: Op) -> Callable[..., Tensor]:
             kernel = kernel_for(op, type(array), kernels)
         try:
             result = kernel(array)
+        except MemoryError as error:
+            explain_memory(op.name, error, (array,))
+            raise
         except (ValueError, TypeError, IndexError, OverflowError) as error:
-            raise explain(op, error, (array,)) from error
+            raise explain(op.name, error, (array,)) from error
         if type(result) is not type(array):
             result = lift(op, namespaces[type(array)], result)
         if observer is not None:
@@ -129,8 +132,11 @@ def binary(op: Op, *, as_operator: bool = False) -> Callable[..., Tensor]:
             kernel = kernel_for(op, array_type, kernels)
         try:
             result = kernel(array1, array2)
+        except MemoryError as error:
+            explain_memory(op.name, error, (array1, array2))
+            raise
         except (ValueError, TypeError, IndexError, OverflowError) as error:
-            raise explain(op, error, (array1, array2)) from error
+            raise explain(op.name, error, (array1, array2)) from error
         if type(result) is not array_type:
             result = lift(op, namespaces[array_type], result)
         if observer is not None:

@@ -58,6 +58,9 @@ class RecordingBackend(Backend):
     def numpy_dtype(self, dtype: Any) -> Any:
         return getattr(dtype, "_np_dtype", dtype)
 
+    def to_device(self, array: Tensor, device: str) -> Tensor:
+        return arraygrad.to_device(array, device)
+
     def lift(self, result: Any) -> Tensor:
         return result if isinstance(result, Tensor) else arraygrad.asarray(result)
 

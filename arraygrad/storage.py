@@ -79,6 +79,14 @@ class Storage:
         self._first_box, self._boxes = None, []
         return [box for box in found if box is not None]
 
+    def put_back(self, boxes: list[list[Any]]) -> None:
+        """List boxes again, which still hold this memory."""
+        for box in boxes:
+            if isinstance(box, SharedBox):
+                self.list_box(box)
+            else:
+                self._first_box = box
+
 
 def box_of(tensor: Tensor) -> list[Any]:
     """Return the box that all nodes share which save `tensor` as it is now."""
@@ -99,11 +107,18 @@ def storage_of(tensor: Tensor) -> Storage:
 
 def keep_saved(tensor: Tensor) -> None:
     """Before a write: give those that saved this memory a copy of what they saved."""
-    for box in storage_of(tensor).take_boxes():
-        if isinstance(box, SharedBox):
-            box.keep()
-        else:
-            box[0] = namespaces[type(box[0])].copy(box[0])
+    storage = storage_of(tensor)
+    boxes = storage.take_boxes()
+    try:
+        while boxes:
+            box = boxes[-1]
+            if isinstance(box, SharedBox):
+                box.keep()
+            else:
+                box[0] = namespaces[type(box[0])].copy(box[0])
+            boxes.pop()
+    finally:
+        storage.put_back(boxes)  # memory may end at any copy: the rest still holds what the next write changes
     tensor._box = None
 
 

@@ -251,7 +251,7 @@ def _fresh(name: str, x: Any) -> Tensor:
         return Dual(_fresh(name, x.primal), x.tangent, x.level)
     if active.get():  # inside vmap each case has an input of its own
         xp: Any = namespaces[type(x.array)]
-        x = x + Tensor(zero_in_all_cases(xp, x.array.dtype, x.array.device))
+        x = x + Tensor(zero_in_all_cases(xp, x.array.dtype, x.device))
     elif history(x) is not None:
         return ag.copy(x)
     return x if history(x) is not None else x._alias().requires_grad_()

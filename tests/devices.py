@@ -22,15 +22,15 @@ import arraygrad as ag
 from arraygrad.backends import for_device, namespaces
 
 NAMES = ["cpu", "cpu-readonly", "strict", "strict:device1", "strict-flags"]
-if os.environ.get("ARRAYGRAD_TEST_CUDA") in ("1", "simulated"):
-    NAMES.append("cuda")
-    if os.environ["ARRAYGRAD_TEST_CUDA"] == "1" and ag.device_count() > 1:
-        NAMES.append("cuda:1")
 if os.environ.get("ARRAYGRAD_TEST_CUDA") == "simulated":
     import simulated_cupy
 
     simulation = simulated_cupy.installed()  # kept, so that it stays to the end of the process
     simulation.__enter__()
+if os.environ.get("ARRAYGRAD_TEST_CUDA") in ("1", "simulated"):
+    NAMES.append("cuda")
+    if ag.device_count() > 1:
+        NAMES.append("cuda:1")
 
 
 def device_of(name: str) -> str:

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Functions that launch nothing on a device: they look at addresses, shapes or types.
-HOST = {"may_share_memory", "result_type", "can_cast", "broadcast_shapes", "issubdtype", "isdtype", "finfo", "iinfo"}
+#: Functions that launch nothing on a device: they look at addresses, shapes or types, or make a view.
+HOST = frozenset(
+    "expand_dims from_dlpack may_share_memory result_type can_cast broadcast_shapes issubdtype isdtype finfo "
+    "iinfo".split()
+)
 
 
 class Call(NamedTuple):
@@ -139,7 +142,7 @@ class ndarray:  # noqa: N801  CuPy's name
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, host: np.ndarray, base: ndarray | None = None) -> None:
-        self.host, self.base, self.device = host, base, Device()
+        self.host, self.base, self.device = host, base, Device() if base is None else base.device
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

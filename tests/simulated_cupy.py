@@ -12,6 +12,7 @@ imported anew and run on them as they are. ci/cupy-contract compares the recorde
 from __future__ import annotations
 
 import contextlib
+import pickle
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -159,9 +160,24 @@ def _eig(a: Any) -> Any:
 
 
 def _generator(seed: Any = None) -> Any:
+    """A generator whose bits are drawn from a state in an array of the device; `state()` is the array's address."""
     source = np.random.default_rng(seed)
+    bits = source.bit_generator
+    packed = lambda: np.frombuffer(pickle.dumps(bits.state).ljust(256), np.int8).copy()  # noqa: E731
+    memory = wrap(packed())
+
+    def drawing(name: str) -> Callable[..., Any]:
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            bits.state = pickle.loads(unwrap(memory, name).tobytes())
+            result = getattr(source, name)(*args, **kwargs)
+            memory.host[...] = packed()
+            return result
+
+        return CUPY.random.wrapped(name, draw)
+
     names = ("random", "standard_normal", "integers")
-    return types.SimpleNamespace(**{name: CUPY.random.wrapped(name, getattr(source, name)) for name in names})
+    bit_generator = types.SimpleNamespace(_state=memory, state=lambda: id(memory))
+    return types.SimpleNamespace(bit_generator=bit_generator, **{name: drawing(name) for name in names})
 
 
 def _pool() -> Any:

@@ -10,7 +10,8 @@ import pytest
 from devices import NAMES, device_of, make, to_host
 
 import arraygrad as ag
-from arraygrad.backends import NUMPY, Special
+from arraygrad.backends import NUMPY
+from arraygrad.backends.special import Special
 
 OTHER = [name for name in NAMES if name not in ("cpu", "cpu-readonly", "strict-flags")]
 
@@ -27,6 +28,31 @@ def test_to_moves_there_and_the_gradient_comes_back(device: str) -> None:
     back = make(device, [3.0], requires_grad=True)
     (back.to("cpu") * 2).backward()
     assert back.grad.device == back.device
+
+
+@pytest.mark.parametrize("device", OTHER)
+def test_derivatives_of_any_order_and_cases_pass_through_to(device: str) -> None:
+    there = device_of(device)
+
+    def cubes(x: ag.Tensor) -> ag.Tensor:
+        return (x.to(there) ** 3).to("cpu") * x
+
+    def total(x: ag.Tensor) -> ag.Tensor:
+        return ag.sum(cubes(x))
+
+    x = ag.tensor([1.0, 2.0])
+    diagonals = {
+        4: [ag.jacobian(cubes, mode=mode)(x) for mode in ("forward", "reverse")],
+        12: [ag.hessian(total)(x), ag.jacobian(ag.grad(total), mode="forward")(x)],
+    }
+    for factor, matrices in diagonals.items():
+        for matrix in matrices:
+            expected = np.diag([factor, factor * 2.0 ** (3 if factor == 4 else 2)])
+            np.testing.assert_allclose(to_host(matrix), expected)
+    np.testing.assert_allclose(to_host(ag.vmap(cubes)(x)), [1, 16])
+    np.testing.assert_allclose(to_host(ag.vmap(ag.grad(cubes))(x)), [4, 32])
+    np.testing.assert_allclose(to_host(ag.vmap(ag.grad(ag.grad(cubes)))(x)), [12, 48])
+    assert ag.vmap(lambda case: case.to(there))(x).device == there
 
 
 def test_branches_on_two_devices_meet_in_one_gradient() -> None:
@@ -156,3 +182,18 @@ def test_a_device_without_cupy_is_not_counted(monkeypatch: pytest.MonkeyPatch) -
 
 def test_cpu_arrays_of_other_subclasses_keep_their_values() -> None:
     assert to_host(ag.tensor(np.float64(2.0))).tolist() == 2.0
+
+
+def test_a_lack_of_memory_on_the_cpu_names_the_operation() -> None:
+    column, row = ag.tensor(np.ones((10**6, 1)), requires_grad=True), np.ones((1, 10**7))
+    free = "cpu has [0-9,]+ of [0-9,]+ MiB free"
+    for call, text in [
+        (lambda: column * row, "multiply got float64 [1000000, 1] and float64 [1, 10000000]"),
+        (lambda: ag.concat([ag.broadcast_to(row, (10**6, 10**7))]), "concat got float64 [1000000, 10000000]"),
+        (lambda: ag.exp(ag.broadcast_to(row, (10**6, 10**7))), "exp got float64 [1000000, 10000000]"),
+    ]:
+        with pytest.raises(MemoryError, match=r"Unable to allocate 72\.8 TiB") as caught:
+            call()
+        assert caught.value.__notes__[-1] == text
+        assert caught.value.__cause__ is None
+        assert len(caught.value.__notes__) == 1 or re.match(free, caught.value.__notes__[0])

@@ -28,6 +28,17 @@ def test_phase_retrieval_finds_the_picture(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_digits_are_read_as_well_in_half_precision(tmp_path: Path) -> None:
+    accuracies = []
+    for options in [(), ("--half",)]:
+        output = run("examples/digits.py", "--epochs", "8", "--output", str(tmp_path), *options)
+        assert (tmp_path / "digits.png").stat().st_size > 100_000
+        accuracies.append(float(re.search(r"test accuracy (.*)", output)[1]))
+    assert min(accuracies) > 0.96
+    assert accuracies[1] == pytest.approx(accuracies[0], abs=0.01)
+
+
+@pytest.mark.slow
 def test_gpu_benchmark_compares_gradients_on_the_cpu() -> None:
     output = run("benchmarks/gpu.py", "--device", "cpu", "--seconds", "0.01")
     for name in ("MLP", "attention block", "phase retrieval", "elementwise chain", "small-op loop"):

@@ -16,7 +16,8 @@ from devices import NAMES, make, to_host
 
 import arraygrad as ag
 from arraygrad import special
-from arraygrad.backends import NUMPY, Special
+from arraygrad.backends import NUMPY
+from arraygrad.backends.special import Special
 from arraygrad.op import OPS
 from arraygrad.ops.special import NoGradient
 

@@ -33,7 +33,7 @@ def test_inputs_are_touched_and_no_others() -> None:
     ag.sum(x * w).backward(inputs=[x])
     assert x.grad.array.tolist() == [3, 3]
     y = x * w
-    ag.sum(y * 2.0).backward(inputs=[y])  # an intermediate tensor, too
+    ag.sum(y * 2.0).backward(inputs=[y, y])  # an intermediate tensor, too, and one that is named twice
     assert y.grad.array.tolist() == [2, 2]
     with pytest.raises(
         ag.GraphError, match="backward: one of the differentiated tensors does not require grad: number 0"

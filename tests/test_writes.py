@@ -17,8 +17,8 @@ small = st.integers(0, 63)
 programs = st.lists(st.tuples(small, small, small, small), min_size=3, max_size=16)
 
 
-def compare(program: list[Instruction], device: str = "cpu") -> str:
-    library, model = Library(device), Functional()
+def compare(program: list[Instruction], device: str = "cpu", kind: type[Library] = Library) -> str:
+    library, model = kind(device), Functional()
     with np.errstate(all="ignore"):
         library.run(program)
         model.run(program)

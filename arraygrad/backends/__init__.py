@@ -60,6 +60,9 @@ class Backend:
 
     # Devices and data types
 
+    #: What is raised where its devices have no memory left; any other lack is the CPU's.
+    memory_error: type[MemoryError] = MemoryError
+
     def device(self, array: Array) -> str:
         """Name the device that `array` is on."""
         raise NotImplementedError
@@ -79,6 +82,10 @@ class Backend:
     def scope(self, device: str) -> contextlib.AbstractContextManager[Any]:
         """Inside, whatever is allocated lands on `device`."""
         return contextlib.nullcontext()
+
+    def current_device(self) -> str | None:
+        """The device on which things are made when none is named, where that can change."""
+        return None
 
     def synchronize(self, device: str) -> None:
         """Wait until the device has done what was asked of it."""
@@ -114,6 +121,10 @@ class Backend:
     def move(self, array: Array, device: str) -> Array:
         """Copy to another device of this library."""
         return self.from_host(self.to_host(array), device)
+
+    def to_device(self, array: Array, device: str) -> Array:
+        """Copy to a device of any library."""
+        return move(array, device)
 
     def to_dlpack(self, array: Array, **kwargs: Any) -> Any:
         """`array.__dlpack__(**kwargs)`."""
@@ -177,6 +188,14 @@ class Backend:
         """Make a generator with the methods `random`, `standard_normal` and `integers`."""
         return NUMPY.random_source(seed)
 
+    def source_state(self, source: Any) -> Any:
+        """Where the stream of a generator stands, as it stays while more is drawn."""
+        return source.bit_generator.state
+
+    def set_source_state(self, source: Any, state: Any) -> None:
+        """Go back there."""
+        source.bit_generator.state = state
+
     def from_source(self, array: Any, device: str) -> Array:
         """Bring what a method of the generator returned to `device`."""
         return self.from_host(NUMPY.lift(array), device)
@@ -184,8 +203,10 @@ class Backend:
     # Special functions
 
     @functools.cached_property
-    def special(self) -> Special:
+    def special(self) -> Any:
         """The special functions by SciPy's names: `xp.special.gammaln(x)`."""
+        from arraygrad.backends.special import Special
+
         return Special(self)
 
     def special_function(self, name: str) -> Callable[..., Any]:
@@ -195,39 +216,6 @@ class Backend:
             DeviceError: the library that should have it is not installed, or lacks it.
         """
         raise NotImplementedError
-
-
-class Special:
-    """The special functions of a backend, each found when it is first asked for: SciPy is not imported before.
-
-    Results have the data type that NumPy's other functions of these arguments have: float32 stays float32 and
-    float16 stays float16, but an array of integers beside them makes float64.
-    """
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-
-    def __getattr__(self, name: str) -> Callable[..., Array]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        xp = self._backend
-        kernel = xp.special_function(name)
-        dtype_of: dict[Any, Any] = {}  # the result's data type by those of the arrays; finding it takes 1 us
-
-        def function(*args: Any) -> Array:
-            # NumPy's scalars count here: they are what NumPy makes of 0-d arrays on the way.
-            dtypes = tuple([arg.dtype for arg in args if type(arg) is not float and type(arg) is not int])
-            if dtypes not in dtype_of:
-                if not xp.complex_dtypes.isdisjoint(dtypes):
-                    raise DtypeError(f"{name} of complex numbers is not supported; it takes real ones")
-                joint = NUMPY.result_type(*map(xp.numpy_dtype, dtypes)) if dtypes else None
-                dtype_of[dtypes] = xp.dtype(joint if joint is not None and joint.kind == "f" else "float64")
-            result = xp.lift(kernel(*args))
-            dtype = dtype_of[dtypes]
-            return result if result.dtype == dtype else xp.astype(result, dtype)
-
-        setattr(self, name, function)
-        return function
 
 
 def full_index(index: Any) -> tuple[Any, ...]:
@@ -372,6 +360,14 @@ def set_default_device(device: str | None) -> None:
 common_batch: Any = None
 
 
+def note_memory(error: BaseException, device: str) -> None:
+    """Say in an error how much memory there is, unless something inside has said so."""
+    if not hasattr(error, "__notes__"):
+        with contextlib.suppress(Exception):  # a system that does not tell must not hide the error
+            free, total = for_device(device).memory_info(device)
+            error.add_note(f"{device} has {free >> 20:,} of {total >> 20:,} MiB free (see arraygrad.memory_info)")
+
+
 def common_backend(name: str, arrays: Sequence[Array]) -> Backend:
     """Return the backend of all `arrays`, or refuse in the name of the operation `name`."""
     backend = namespaces[type(arrays[0])]
@@ -399,4 +395,6 @@ def move(array: Array, device: str) -> Array:
         return array
     if source is target:
         return target.move(array, device)
+    if source.is_batched:
+        return array.like(move(array.value, device))
     return target.from_host(source.to_host(array), device)

@@ -17,7 +17,7 @@ import cupy
 import cupyx
 import numpy as np
 
-from arraygrad.backends import NUMPY, Array, Backend, MemoryInfo, full_index, is_basic
+from arraygrad.backends import NUMPY, Array, Backend, MemoryInfo, full_index, is_basic, note_memory
 from arraygrad.errors import DeviceError
 from arraygrad.modes import are_values_checked
 
@@ -28,6 +28,7 @@ _ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float
 class CupyBackend(Backend):
     name = "cupy"
     array_type = cupy.ndarray
+    memory_error = cupy.cuda.memory.OutOfMemoryError
     complex_dtypes = NUMPY.complex_dtypes
 
     def __init__(self) -> None:
@@ -56,6 +57,9 @@ class CupyBackend(Backend):
     def devices(self) -> tuple[str, ...]:
         count = cupy.cuda.runtime.getDeviceCount() if cupy.cuda.is_available() else 0
         return tuple(f"cuda:{number}" for number in range(count))
+
+    def current_device(self) -> str:
+        return f"cuda:{cupy.cuda.Device().id}"
 
     def scope(self, device: str) -> contextlib.AbstractContextManager[Any]:
         return _Scope(device)
@@ -206,6 +210,14 @@ class CupyBackend(Backend):
     def random_source(self, seed: int | None) -> Any:
         return cupy.random.default_rng(seed)
 
+    # What CuPy's bit generators call `state` is a method, which returns the address of this array.
+
+    def source_state(self, source: Any) -> Array:
+        return source.bit_generator._state.copy()
+
+    def set_source_state(self, source: Any, state: Array) -> None:
+        source.bit_generator._state[...] = state
+
     def from_source(self, array: Any, device: str) -> Array:
         return array
 
@@ -234,9 +246,8 @@ class _Scope:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.device.__exit__(kind, error, trace)
-        if isinstance(error, MemoryError) and not hasattr(error, "__notes__"):
-            free, total = BACKEND.memory_info(self.name)
-            error.add_note(f"{self.name} has {free >> 20:,} of {total >> 20:,} MiB free (see arraygrad.memory_info)")
+        if isinstance(error, CupyBackend.memory_error):
+            note_memory(error, self.name)
 
 
 class _Linalg:

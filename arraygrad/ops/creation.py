@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from arraygrad import backends
-from arraygrad.backends import NUMPY, Array, Backend, is_array, move, namespaces
+from arraygrad.backends import NUMPY, Array, Backend, is_array, is_number, move, namespaces
 from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.ops.manipulation import astype, broadcast_to, stack, to_device
 from arraygrad.ops.manipulation import copy as copy_of
@@ -135,7 +135,8 @@ def _create_like(name: str, x: ArrayLike, device: str | None, dtype: Any, *args:
     xp: Backend = namespaces[type(array)]
     if xp.is_batched and device is None:
         like = getattr(xp, f"{name}_like")
-        return Tensor(like(array, *args, dtype=None if dtype is None else xp.dtype(dtype)))
+        with xp.scope(xp.device(array)):
+            return Tensor(like(array, *args, dtype=None if dtype is None else xp.dtype(dtype)))
     return _create(
         name,
         xp.device(array) if device is None else device,
@@ -202,6 +203,7 @@ def linspace(
     if isinstance(start, Tensor) or isinstance(stop, Tensor):
         like = start if isinstance(start, Tensor) else stop
         device = like.device if device is None else device
+        start, stop = [end if is_number(end) else to_device(end, device) for end in (start, stop)]
         part = linspace(0.0, 1.0, num, dtype=like.dtype if dtype is None else dtype, device=device, endpoint=endpoint)
         return start * (1.0 - part) + stop * part
     return _create("linspace", device, dtype, start, stop, num, endpoint=endpoint)

@@ -7,7 +7,7 @@ from typing import Any
 
 import arraygrad as ops
 from arraygrad.accumulate import Part
-from arraygrad.backends import NUMPY, Array, Backend, is_array, is_number, namespaces
+from arraygrad.backends import NUMPY, Array, Backend, check_devices, is_array, is_number, namespaces
 from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.op import general, linear
 from arraygrad.tensor import ArrayLike, Tensor
@@ -40,6 +40,7 @@ def raw_index(xp: Backend, array: Array, index: Any) -> Any:
             ) from None
     if namespaces[type(index)].numpy_dtype(index.dtype).kind not in "iub":
         raise DtypeError(f"an index array has integers or booleans, got {index.dtype}")
+    check_devices("indexing", array, index)
     return namespaces[type(index)].copy(index)
 
 

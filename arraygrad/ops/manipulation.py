@@ -194,7 +194,13 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = True, device: str | None
     return result if device is None else to_device(result, device)
 
 
-@linear(lambda g, x_device: backends.move(g, x_device), is_view=True)
-def to_device(xp: Any, x: ArrayLike, /, device: str) -> Array:
-    """Copy to a device; the gradient comes back. The same memory where it is there already."""
-    return backends.move(x, device)
+@linear(lambda g, xp, x_device: xp.to_device(g, x_device), is_view=True)
+def _to_device(xp: Any, x: ArrayLike, /, device: str) -> Array:
+    return xp.to_device(x, device)
+
+
+def to_device(x: ArrayLike, /, device: str) -> Tensor:
+    """Copy to a device; the gradient comes back. A tensor that is there already stays itself."""
+    # Here, since an operation runs on its operand's device: "cuda" would be that one.
+    device = backends.for_device(device).device_name(device)
+    return x if isinstance(x, Tensor) and x.device == device else _to_device(x, device)

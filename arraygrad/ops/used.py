@@ -29,7 +29,9 @@ def is_any_used(g: Array) -> bool:
     array: Any = getattr(g, "array", g)
     while namespaces[type(array)].is_batched:
         array = array.value
-    return bool(namespaces[type(array)].any(array != 0))
+    xp = namespaces[type(array)]
+    with xp.scope(xp.device(array)):  # a tensor's rule runs in none
+        return bool(xp.any(array != 0))
 
 
 def used_columns(xp: Any, g: Array) -> Array:
