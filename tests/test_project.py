@@ -113,7 +113,7 @@ def test_files_are_short_and_the_core_is_readable_in_one_sitting() -> None:
     lines = {path: len(path.read_text().splitlines()) for path in SOURCES}
     for path, count in lines.items():
         assert count <= (600 if path.stem == "linalg" else 420), path
-    core = ["tensor", "record", "op", "node", "engine", "accumulate"]
+    core = ["tensor", "record", "calling", "operands", "kernels", "op", "node", "engine", "buffers", "accumulate"]
 
     def code(path: Path) -> int:
         """Lines without blank ones, comments and docstrings."""
@@ -129,4 +129,4 @@ def test_files_are_short_and_the_core_is_readable_in_one_sitting() -> None:
             for number, line in enumerate(path.read_text().splitlines(), 1)
         )
 
-    assert sum(code(PACKAGE / f"{name}.py") for name in core) <= 1200
+    assert sum(code(PACKAGE / f"{name}.py") for name in core) <= 1400
