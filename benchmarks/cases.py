@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from typing import Any
 import memory
 import numpy as np
 import workloads as w
-from libraries import Library, Missing, Run
+from libraries import Library, Run, UnsupportedError
 
 BY_HAND = "by hand"
 SAMPLE_SECONDS = 0.02  # shorter runs are repeated within a sample
@@ -74,7 +75,7 @@ class Timed:
             divisor = self.divisors.get(library.name, 1)
             try:
                 results = [library.numpy(result) for result in self.run(library, divisor)()]
-            except Missing:
+            except UnsupportedError:
                 continue
             for got, expected in zip(results, self.run(None, divisor)(), strict=True):
                 expected = np.asarray(expected)
@@ -108,9 +109,13 @@ def import_sample(library: Library | None) -> Sample:
     """Seconds of an import in a fresh process, without the start of Python."""
     package = library.package if library else "numpy"
     code = f"import time; t = time.perf_counter(); import {package}; print(time.perf_counter() - t)"
+    # Bytecode is kept, as where a library is installed.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def sample() -> float:
-        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        command = [sys.executable, "-c", code]
+        result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        return float(result.stdout)
 
     sample()
     return sample
@@ -124,7 +129,7 @@ def memory_sample(chain: str, size: int, library: Library | None) -> Sample:
     def sample() -> float:
         result = subprocess.run(command, capture_output=True, text=True, env=memory.ENVIRONMENT, check=True)
         if not result.stdout.strip():
-            raise Missing("resident size is read from Linux's /proc")
+            raise UnsupportedError("resident size is read from Linux's /proc")
         return float(result.stdout)
 
     return sample

@@ -12,10 +12,8 @@ from __future__ import annotations
 import os
 
 # Before NumPy and the others are imported: one thread each.
-for variable in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM"):
-    os.environ[f"{variable}_NUM_THREADS"] = "1"
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false " + os.environ.get("XLA_FLAGS", "")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ |= dict.fromkeys([f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")], "1")
+os.environ |= {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "JAX_PLATFORMS": "cpu"}
 
 import argparse
 import gc
@@ -26,7 +24,7 @@ from dataclasses import dataclass, field
 
 import report
 from cases import BY_HAND, Case, Sample, cases
-from libraries import Library, Missing, installed
+from libraries import Library, UnsupportedError, installed
 
 
 @dataclass
@@ -60,7 +58,7 @@ def measure(case: Case, libraries: list[Library], runs: int, budget: float) -> R
     for library in libraries:
         try:
             samples[library.name] = case.sample(library)
-        except Missing as reason:
+        except UnsupportedError as reason:
             result.missing[library.name] = str(reason)
     spent = dict.fromkeys(samples, 0.0)
     for number in range(runs):
@@ -72,7 +70,7 @@ def measure(case: Case, libraries: list[Library], runs: int, budget: float) -> R
             gc.collect()  # of what the one before has left
             try:
                 result.samples.setdefault(name, []).append(sample())
-            except Missing as reason:
+            except UnsupportedError as reason:
                 result.missing[name] = str(reason)
                 del samples[name]
             spent[name] += time.perf_counter() - start
@@ -103,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     libraries, absent = installed(options.library)
     for line in absent:
-        print(f"not compared: {line}")
+        print(f"not here: {line}")
     gc.freeze()  # the collector need not walk through all that the peers imported
     runs, budget = (2, 1.0) if options.smoke else (5, 5.0) if options.quick else (15, 30.0)
     results = []

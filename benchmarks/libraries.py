@@ -1,7 +1,7 @@
 """The libraries that are compared, each with the functions that the cases need, under one set of names.
 
 Each in the way that its users write: functions that a library has are its own, the others are spelt out. What is said
-once for all libraries is `Library`; a function that raises `Missing` says in a footnote why a case has no figure.
+once for all libraries is `Library`; an `UnsupportedError` says why a case has no figure of a library.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ Run = Callable[[], list[Any]]  # gradients, Hessians or values
 Formula = Callable[..., Any]  # of a library and its arrays
 
 
-class Missing(Exception):
+class UnsupportedError(Exception):
     """A library does not have what a case needs."""
 
 
 class Library:
-    """NumPy's names on a library's namespace `np`, which autograd's, Advect's and JAX's are; arrays that stay NumPy's."""
+    """Namespaces with NumPy's names, as those of HIPS autograd, Advect and JAX; arrays that stay NumPy's."""
 
     name: str
     package: str
+    needs = ""
 
     def __init__(self) -> None:
         self.module = importlib.import_module(self.package)
@@ -245,7 +246,7 @@ class Autograd(Library):
         return self.np.diag(x)  # diagonal has no derivative for these axes
 
     def write(self, x: Any, part: slice, value: Any) -> Any:
-        raise Missing("HIPS autograd has no assignment to parts of an array")
+        raise UnsupportedError("HIPS autograd has no assignment to parts of an array")
 
     def hessian(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
         (x,) = inputs
@@ -265,7 +266,7 @@ class MyGrad(Recording):
         return self.module.tensor(value)
 
     def hessian(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
-        raise Missing("MyGrad has first derivatives only")
+        raise UnsupportedError("MyGrad has first derivatives only")
 
     def no_grad(self) -> contextlib.AbstractContextManager[Any]:
         return self.module.no_autodiff
@@ -289,14 +290,14 @@ class MyGrad(Recording):
         return self.np.moveaxis(self.nnet.layers.conv_nd(x, filters, stride=1), 1, 3)
 
     def fft2(self, x: Any) -> Any:
-        raise Missing("MyGrad has no Fourier transform")
+        raise UnsupportedError("MyGrad has no Fourier transform")
 
     def cholesky(self, x: Any) -> Any:
-        raise Missing("MyGrad has no decompositions")
+        raise UnsupportedError("MyGrad has no decompositions")
 
 
 class Advect(Library):
-    name, package = "Advect", "advect"
+    name, package, needs = "Advect", "advect", ", which needs Python 3.12 or later"
 
     def windows(self, x: Any, size: int) -> Any:
         return self.np.lib.stride_tricks.sliding_window_view(x, (size, size), (2, 3))
@@ -341,5 +342,5 @@ def installed(names: Sequence[str] = ()) -> tuple[list[Library], list[str]]:
         try:
             found.append(library())
         except ImportError as error:
-            absent.append(f"{library.name}: {error}")
+            absent.append(f"{library.name}{library.needs} ({error})")
     return found, absent

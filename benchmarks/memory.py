@@ -2,8 +2,8 @@
 
     python benchmarks/memory.py LIBRARY add|tanh SIZE
 
-What is there before counts for nothing, the array at the beginning of the chain neither. Libraries whose arrays are NumPy's are measured by
-tracemalloc, the others by the resident size of this process.
+What is there before counts for nothing, nor does the array at the beginning of the chain. Libraries whose arrays are
+NumPy's are measured by tracemalloc, the others by the resident size of this process.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from libraries import Library
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+DASH = "\N{EN DASH}"
 BEGIN, END = "<!-- written by make bench -->", "<!-- until here -->"
 
 
@@ -31,7 +32,7 @@ def spread(values: Sequence[float]) -> str:
     if len(values) < 3:
         return middle
     low, _, high = statistics.quantiles(values, method="inclusive")
-    return f"{middle} ({number(low)}–{number(high)})"
+    return f"{middle} ({number(low)}{DASH}{number(high)})"
 
 
 def absolute(result: Result) -> str:
@@ -71,7 +72,7 @@ def table(results: Sequence[Result], libraries: Sequence[Library], absent: Seque
 
     def cell(result: Result, name: str) -> str:
         if name in result.missing:
-            return f"–{mark(result.missing[name])}"
+            return f"{DASH}{mark(result.missing[name])}"
         samples = result.samples[name]
         text = spread(result.figures(name))
         if len(samples) < len(result.samples[BY_HAND]):
@@ -86,7 +87,7 @@ def table(results: Sequence[Result], libraries: Sequence[Library], absent: Seque
     versions = ", ".join(f"{library.name} {library.version}" for library in libraries)
     lines += ["", *(f"[{number}] {note}.  " for number, note in enumerate(notes, 1))]
     lines += [""] if notes else []
-    lines += [f"Not compared: {reason}.  " for reason in absent]
+    lines += [f"Not here: {reason}.  " for reason in absent]
     lines += [f"Python {platform.python_version()}, NumPy {np.__version__}, {versions}.  "]
     lines += [f"{processor()}, {os.cpu_count()} cores, one of them used; {runs} rounds; {datetime.date.today()}."]
     return "\n".join(lines)
