@@ -75,7 +75,7 @@ def table(results: Sequence[Result], libraries: Sequence[Library], absent: Seque
             return f"{DASH}{mark(result.missing[name])}"
         samples = result.samples[name]
         text = spread(result.figures(name))
-        if len(samples) < len(result.samples[BY_HAND]):
+        if len(samples) < min(runs, result.case.most_runs):
             text += f", {len(samples)} runs"
         return text + (mark(result.case.notes[name]) if name in result.case.notes else "")
 
