@@ -182,7 +182,7 @@ class Arraygrad(Recording):
         return x.mT
 
     def fft2(self, x: Any) -> Any:
-        return self.np.fft.fftn(x + 0j, norm="ortho")
+        return self.np.fft.fftn(x, norm="ortho")
 
     def diagonal(self, x: Any) -> Any:
         return self.np.linalg.diagonal(x)
