@@ -38,7 +38,9 @@ class Library:
         return getattr(self.module, "__version__", None) or importlib.metadata.version(self.package)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.np, name)
+        function = getattr(self.np, name)
+        setattr(self, name, function)  # the next call finds it at once, as a module's
+        return function
 
     # ---- Functions
 
@@ -160,6 +162,11 @@ class Recording(Library):
 class Arraygrad(Recording):
     name, package = "arraygrad", "arraygrad"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu, self.sigmoid = self.np.relu, self.np.sigmoid
+        self.softmax, self.cross_entropy = self.np.softmax, self.np.cross_entropy
+
     def constant(self, value: Any) -> Any:
         return self.module.asarray(value)
 
@@ -172,11 +179,6 @@ class Arraygrad(Recording):
 
     def numpy(self, result: Any) -> np.ndarray:
         return result.numpy()
-
-    relu = property(lambda self: self.np.relu)
-    sigmoid = property(lambda self: self.np.sigmoid)
-    softmax = property(lambda self: self.np.softmax)
-    cross_entropy = property(lambda self: self.np.cross_entropy)
 
     def transposed(self, x: Any) -> Any:
         return x.mT
@@ -200,6 +202,7 @@ class PyTorch(Recording):
     def __init__(self) -> None:
         super().__init__()
         self.module.set_num_threads(1)
+        self.relu, self.sigmoid = self.np.relu, self.np.sigmoid
 
     def constant(self, value: Any) -> Any:
         return self.module.tensor(value)
@@ -214,9 +217,6 @@ class PyTorch(Recording):
     def numpy(self, result: Any) -> np.ndarray:
         return result.detach().numpy()
 
-    relu = property(lambda self: self.np.relu)
-    sigmoid = property(lambda self: self.np.sigmoid)
-
     def softmax(self, x: Any) -> Any:
         return self.np.softmax(x, -1)
 
@@ -225,9 +225,6 @@ class PyTorch(Recording):
 
     def transposed(self, x: Any) -> Any:
         return x.mT
-
-    def concatenate(self, parts: Any) -> Any:
-        return self.np.cat(parts)
 
     def tensordot(self, x1: Any, x2: Any, axes: Any) -> Any:
         return self.np.tensordot(x1, x2, dims=axes)
@@ -260,7 +257,10 @@ class MyGrad(Recording):
         super().__init__()
         # Its guard locks what is saved; without it operations are as quick as they can be.
         self.module.turn_memory_guarding_off()
-        self.nnet = importlib.import_module("mygrad.nnet")
+        nnet = importlib.import_module("mygrad.nnet")
+        activations = nnet.activations
+        self.relu, self.sigmoid, self.softmax = activations.relu, activations.sigmoid, activations.softmax
+        self.cross_entropy, self.conv_nd = nnet.losses.softmax_crossentropy, nnet.layers.conv_nd
 
     def leaf(self, value: Any) -> Any:
         return self.module.tensor(value)
@@ -274,20 +274,8 @@ class MyGrad(Recording):
     def forget(self, leaf: Any) -> None:
         leaf.null_grad()
 
-    def relu(self, x: Any) -> Any:
-        return self.nnet.activations.relu(x)
-
-    def sigmoid(self, x: Any) -> Any:
-        return self.nnet.activations.sigmoid(x)
-
-    def softmax(self, x: Any) -> Any:
-        return self.nnet.activations.softmax(x)
-
-    def cross_entropy(self, logits: Any, targets: Any) -> Any:
-        return self.nnet.losses.softmax_crossentropy(logits, targets)
-
     def convolution(self, x: Any, filters: Any) -> Any:
-        return self.np.moveaxis(self.nnet.layers.conv_nd(x, filters, stride=1), 1, 3)
+        return self.np.moveaxis(self.conv_nd(x, filters, stride=1), 1, 3)
 
     def fft2(self, x: Any) -> Any:
         raise UnsupportedError("MyGrad has no Fourier transform")
@@ -309,22 +297,14 @@ class Jax(Library):
     def __init__(self) -> None:
         super().__init__()
         self.module.config.update("jax_enable_x64", True)
-        self.nn = importlib.import_module("jax.nn")
+        nn = importlib.import_module("jax.nn")
+        self.relu, self.sigmoid, self.softmax = nn.relu, nn.sigmoid, nn.softmax
 
     def constant(self, value: Any) -> Any:
         return self.np.asarray(value)
 
     def finished(self, results: Sequence[Any]) -> list[Any]:
         return list(self.module.block_until_ready(results))
-
-    def relu(self, x: Any) -> Any:
-        return self.nn.relu(x)
-
-    def sigmoid(self, x: Any) -> Any:
-        return self.nn.sigmoid(x)
-
-    def softmax(self, x: Any) -> Any:
-        return self.nn.softmax(x)
 
     def write(self, x: Any, part: slice, value: Any) -> Any:
         return x.at[part].set(value)
