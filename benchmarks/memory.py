@@ -46,6 +46,7 @@ def tanh_by_hand(x: np.ndarray) -> np.ndarray:
 def main() -> None:
     name, chain, size = sys.argv[1:]
     held: list[Any] = []
+    kept: list[Any] = []
 
     def formula(lib: Any, x: Any) -> Any:
         y = x
@@ -57,6 +58,7 @@ def main() -> None:
 
     def run_on(count: int) -> Any:
         x = np.linspace(0.0, 1.0, count)
+        kept.append(x)  # a copy of it may be made later, and it would be freed within what is measured
         if name == "by hand":
             by_hand = tanh_by_hand if chain == "tanh" else add_by_hand
             return lambda: by_hand(x)
