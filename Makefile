@@ -11,8 +11,8 @@ help:
 	@echo "make demo    train a network on handwritten digits; the picture lies in out/"
 	@echo "make test    run the tests on every backend that this machine has"
 	@echo "make lint    check style and types"
-	@echo "make bench   measure the time of one operation"
-	@echo "make clean   remove .venv, out and caches"
+	@echo "make bench   compare with NumPy by hand and other libraries; the table goes into docs/performance.md"
+	@echo "make clean   remove .venv, .venv-bench, out and caches"
 	@echo "PYTHON=...   the Python to use, at least 3.11 (default: $(PYTHON))"
 
 demo: $(VENV)/examples-installed
@@ -24,11 +24,13 @@ test: $(VENV)/test-installed
 lint: $(VENV)/dev-installed
 	@$(RUN) ci/lint
 
-bench: $(VENV)/examples-installed
-	@$(VENV)/bin/python benchmarks/overhead.py
+# In an environment of its own: the peers take gigabytes.
+bench:
+	@$(MAKE) --no-print-directory VENV=.venv-bench .venv-bench/bench-installed
+	@.venv-bench/bin/python benchmarks/compare.py --write $(BENCH)
 
 clean:
-	rm -rf $(VENV) out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench out .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
