@@ -97,6 +97,8 @@ over_cases: Any = None
 
 def fit(xp: Any, node: Any, position: int, grad: Array, shape: tuple[int, ...], dtype: Any) -> Array:
     """Give a rule's result the shape and data type of the input that it belongs to."""
+    if grad.dtype is dtype and grad.shape == shape and type(grad.shape) is tuple:
+        return grad
     if type(grad.shape) is not tuple:
         grad = over_cases(grad, shape, node.shape)
         xp = namespaces.get(type(grad), xp)

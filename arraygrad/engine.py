@@ -376,7 +376,7 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, position: int, grad: Any, 
             return grad.filled(xp, edge.shape, edge.dtype)
         buffer.add_part(xp, grad)
         return None
-    if not is_array(grad):
+    if type(grad) not in namespaces:
         grad = xp.lift(grad)  # NumPy's functions of 0-d arrays return scalars
     return fit(namespaces.get(type(grad), xp), node, position, grad, edge.shape, edge.dtype)
 

@@ -230,10 +230,12 @@ def full_index(index: Any) -> tuple[Any, ...]:
 
 def is_basic(index: Any) -> bool:
     """Tell whether an index holds only integers, slices, None and `...`: no element twice."""
-    items = index if type(index) is tuple else (index,)
-    return all(
-        item is None or item is ... or (isinstance(item, int | slice) and not isinstance(item, bool)) for item in items
-    )
+    for item in index if type(index) is tuple else (index,):
+        if item is None or item is ... or type(item) is slice or type(item) is int:
+            continue
+        if not isinstance(item, int | slice) or isinstance(item, bool):
+            return False
+    return True
 
 
 _MODULES = {"numpy": "numpy", "cupy": "cupy", "array_api_strict": "strict"}

@@ -323,8 +323,12 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
         i, count = i % x.ndim, x.shape[i] - size + 1
         if size < 0 or count < 1:
             raise ShapeError(f"np.sliding_window_view: a window of {size} along axis {i} of {format_shape(x.shape)}")
-        starts = ag.arange(count, device=x.device)[:, None]
-        x = ag.moveaxis(x[(slice(None),) * i + (starts + ag.arange(size, device=x.device),)], i + 1, -1)
+        before = (slice(None),) * i
+        if 1 <= size <= 64:  # the gradient adds slices: in half the time of adding at indices
+            x = ag.stack([x[(*before, slice(start, start + count))] for start in range(size)], axis=-1)
+        else:
+            starts = ag.arange(count, device=x.device)[:, None]
+            x = ag.moveaxis(x[(*before, starts + ag.arange(size, device=x.device))], i + 1, -1)
     return x
 
 

@@ -18,7 +18,7 @@ _PLAIN = frozenset((int, type(None)))
 def raw_index(xp: Backend, array: Array, index: Any) -> Any:
     """An index with raw arrays for its tensors and lists, each a copy: the graph keeps it as it is now."""
     if type(index) is tuple:
-        return tuple(raw_index(xp, array, list(item) if type(item) is tuple else item) for item in index)
+        return tuple([raw_index(xp, array, list(item) if type(item) is tuple else item) for item in index])
     if index is None or index is ... or type(index) is int:
         return index
     if isinstance(index, slice):
