@@ -28,7 +28,7 @@ ARRAYS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean"])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "any", "all"])
 @pytest.mark.parametrize("x", ARRAYS, ids=lambda x: f"{x.dtype}{list(x.shape)}")
 def test_reductions_are_numpys(name: str, x: np.ndarray) -> None:
     for axis in (None, *range(-x.ndim, x.ndim), tuple(range(x.ndim))):

@@ -53,6 +53,12 @@ class NumpyBackend(Backend):
     def min(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
         return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
+    def any(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
+        return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
+
+    def all(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
+        return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
+
     def mean(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
         if x.dtype.itemsize < 4 or x.dtype.kind not in "fc" or not x.size:
             return np.mean(x, axis=axis, keepdims=keepdims)

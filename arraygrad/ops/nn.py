@@ -14,7 +14,7 @@ from arraygrad.tensor import ArrayLike, Tensor
 
 def _shifted(xp: Any, x: Array, axis: Axis) -> tuple[Array, Array]:
     """`x` minus its maximum, so that `exp` does not overflow, and the maximum, or 0 where it is infinite."""
-    is_empty = 0 in (x.shape[a] for a in reduced_axes(axis, x.ndim))
+    is_empty = 0 in x.shape and 0 in (x.shape[a] for a in reduced_axes(axis, x.ndim))
     largest = xp.sum(x, axis=axis, keepdims=True) if is_empty else xp.max(x, axis=axis, keepdims=True)
     shift = xp.where(xp.isfinite(largest), largest, 0.0)
     return x - shift, shift
