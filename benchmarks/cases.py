@@ -212,7 +212,11 @@ def cases(smoke: bool) -> Iterator[Case]:
     index = (rows * rng.random(size(4096, 12)) ** 3).astype(np.int64)
     inputs = [index, draw(rows, size(64, 3))]
     make = always(w.embedding_add_at, w.embedding, inputs, 1)
-    yield timed("embedding", "4,096 of 50,000 rows of 64, by hand with np.add.at", make, {BY_HAND: 0.3})
+    yield timed("embedding", "4,096 of 50,000 rows of 64, by hand with np.add.at", make)
+    inputs = [draw(*np.shape(inputs[1][index])), *inputs]
+    make = always(w.embedding_grad_by_add_at, w.embedding_rows, inputs, 1)
+    yield timed("embedding-grad", "the gradient of these rows alone", make, {BY_HAND: 0.3}, kind="pullback")
+    inputs = inputs[1:]
     make = always(w.embedding_sorted, w.embedding, inputs, 1)
     yield timed("embedding-sorted", "the same, by hand with a sort", make)
     count, x = size(400, 4), draw(size(200_000, 40))

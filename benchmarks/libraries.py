@@ -106,6 +106,10 @@ class Library:
         numbers = tuple(range(len(arrays) - wanted, len(arrays)))
         return lambda: self.finished(self.module.grad(lambda *args: formula(self, *args), numbers)(*arrays))
 
+    def pullback(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
+        """The gradient of the last input alone, from the cotangent that is the first."""
+        raise UnsupportedError(f"{self.name}: its backward is not measured without its forward")
+
     def hessian(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
         (x,) = [self.constant(value) for value in inputs]
         return lambda: self.finished([self.module.hessian(lambda x: formula(self, x))(x)])
@@ -149,6 +153,18 @@ class Recording(Library):
                 self.forget(leaf)
             formula(self, *arrays).backward()
             return [leaf.grad for leaf in leaves]
+
+        return run
+
+    def pullback(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
+        cotangent, *arrays = map(self.constant, inputs[:-1])
+        leaf = self.leaf(inputs[-1])
+        y = formula(self, *arrays, leaf)
+
+        def run() -> list[Any]:
+            self.forget(leaf)
+            y.backward(cotangent, retain_graph=True)
+            return [leaf.grad]
 
         return run
 
@@ -245,6 +261,11 @@ class Autograd(Library):
     def write(self, x: Any, part: slice, value: Any) -> Any:
         raise UnsupportedError("HIPS autograd has no assignment to parts of an array")
 
+    def pullback(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
+        cotangent, *arrays, x = inputs
+        pull, _ = self.module.make_vjp(lambda x: formula(self, *arrays, x))(x)
+        return lambda: [pull(cotangent)]
+
     def hessian(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
         (x,) = inputs
         return lambda: [self.module.hessian(lambda x: formula(self, x))(x)]
@@ -261,6 +282,9 @@ class MyGrad(Recording):
         activations = nnet.activations
         self.relu, self.sigmoid, self.softmax = activations.relu, activations.sigmoid, activations.softmax
         self.cross_entropy, self.conv_nd = nnet.losses.softmax_crossentropy, nnet.layers.conv_nd
+
+    def pullback(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
+        raise UnsupportedError("MyGrad runs a graph backward once")
 
     def leaf(self, value: Any) -> Any:
         return self.module.tensor(value)
@@ -305,6 +329,11 @@ class Jax(Library):
 
     def finished(self, results: Sequence[Any]) -> list[Any]:
         return list(self.module.block_until_ready(results))
+
+    def pullback(self, formula: Formula, inputs: Sequence[Any], wanted: int) -> Run:
+        cotangent, *arrays, x = map(self.constant, inputs)
+        _, pull = self.module.vjp(lambda x: formula(self, *arrays, x), x)
+        return lambda: self.finished(pull(cotangent))
 
     def write(self, x: Any, part: slice, value: Any) -> Any:
         return x.at[part].set(value)

@@ -237,6 +237,16 @@ def embedding_add_at(index: Array, table: Array) -> list[Array]:
     return [grad]
 
 
+def embedding_grad_by_add_at(g: Array, index: Array, table: Array) -> list[Array]:
+    grad = np.zeros_like(table)
+    np.add.at(grad, index, g)
+    return [grad]
+
+
+def embedding_rows(lib: Any, index: Any, table: Any) -> Any:
+    return lib.rows(table, index)
+
+
 def embedding_sorted(index: Array, table: Array) -> list[Array]:
     rows = table[index]
     (rows * rows).sum()

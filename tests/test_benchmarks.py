@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CASES = """tiny no-grad ode lstm mlp attention convolution elementwise broadcasting embedding embedding-sorted
+CASES = """tiny no-grad ode lstm mlp attention convolution elementwise broadcasting
+embedding embedding-grad embedding-sorted
 slices-read slices phase process hessian import nodes memory-add memory-tanh""".split()
 
 
