@@ -22,7 +22,7 @@ from arraygrad.operands import (
     operand_of,
     same,
 )
-from arraygrad.saving import saver
+from arraygrad.saving import frozen, saver
 from arraygrad.tensor import Tensor
 from arraygrad.views import history, link
 
@@ -143,7 +143,9 @@ def generic(op: Op) -> Callable[..., Tensor]:
             if (
                 type(source) is Tensor
                 and is_view_of(result, source.array)
-                and link(out, source, (op, tuple(raw[1:positional]), keyword_values))
+                and link(
+                    out, source, (op, frozen(raw[1:positional]), {k: frozen(v) for k, v in keyword_values.items()})
+                )
             ):
                 return out
         if is_constant or not grad_enabled():
@@ -191,7 +193,11 @@ def on_one_array(op: Op) -> Callable[..., Tensor]:
         out = _new_tensor(Tensor)
         out.array = result
         out._node = out._grad = out._box = out._storage = out._view = None
-        if is_view and is_view_of(result, array) and link(out, x, (op, args, kwargs)):
+        if (
+            is_view
+            and is_view_of(result, array)
+            and link(out, x, (op, frozen([*args]), {k: frozen(v) for k, v in kwargs.items()}))
+        ):
             return out
         if is_constant or not grad_enabled():
             return out

@@ -301,6 +301,7 @@ def _run_nodes(
                     and xp.counts_references
                     and getrefcount(grad) == FRESH_GRADIENT
                     and grad.base is None
+                    and xp.is_writable(grad)
                 ):
                     buffer.add_owned(xp, grad)  # nobody else holds it: the sum needs no memory of its own
                 else:
@@ -354,7 +355,8 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, position: int, grad: Any, 
         return None
     if type(grad) is OutputPart:
         parts = [None] * len(edge.op.outputs._fields) if buffer is None or buffer.array is None else buffer.array
-        parts[grad.position] = grad.g
+        present = parts[grad.position]  # a result that was dropped may have been given a node more than once
+        parts[grad.position] = grad.g if present is None else xp.lift(present + grad.g)
         if buffer is None:
             return parts
         buffer.array = parts

@@ -1,7 +1,7 @@
 """What computes an operation: its forward for one type of array, found once and then kept.
 
-A forward that only hands its arguments to a function of the namespace, as `xp.multiply(x1, x2)`, is that function:
-without the two calls in between an operation on 4 elements takes 0.1 us less.
+A forward whose whole code is `return xp.multiply(x1, x2)` is that function: without the two calls in between an
+operation on 4 elements takes 0.1 us less.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ def kernel_for(op: Op, array_type: type, kernels: dict[type, Kernel]) -> Kernel:
     return kernel
 
 
-class _Probe:
-    """A namespace whose functions say which they are and what they got."""
+def _one(xp: Any, x: Array, /) -> Array:
+    return xp.function(x)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        return lambda *args: (name, *args)
+
+def _two(xp: Any, x1: Array, x2: Array, /) -> Array:
+    return xp.function(x1, x2)
 
 
 def _function_called(forward: Callable[..., Array], arity: int) -> str | None:
-    """The name of the function that `forward` is, None if it does more than call it."""
-    operands = [object() for _ in range(arity)]
-    try:
-        name, *args = forward(_Probe(), *operands)
-    except Exception:  # whatever else a forward does with its operands, it cannot do with these
+    """The name of the function that is all that `forward` calls, None if it does anything else."""
+    code = getattr(forward, "__code__", None)
+    pattern = (_one if arity == 1 else _two).__code__
+    if code is None or code.co_code != pattern.co_code or len(code.co_names) != 1:
         return None
-    is_same = len(args) == arity and all(arg is operand for arg, operand in zip(args, operands, strict=True))
-    return name if is_same else None
+    name: str = code.co_names[0]
+    return name
 
 
 def _in_scope(op: Op, xp: Backend, kernel: Kernel) -> Kernel:

@@ -122,7 +122,11 @@ def output_of(parent: FunctionNode, position: int, array: Array) -> FunctionNode
     references = (parent.extras or {})["outputs"]
     if references[position] is None:  # of integers or booleans
         return None
-    return references[position]() or output_node(parent, position, array)
+    node = references[position]()
+    if node is None:  # its tensor is gone; whoever asks next gets the same node
+        node = output_node(parent, position, array)
+        references[position] = weakref.ref(node)
+    return node
 
 
 class WriteNode(FunctionNode):

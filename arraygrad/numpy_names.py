@@ -30,8 +30,12 @@ _UFUNC_DEFAULTS = {
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Tensor.__array_ufunc__` answers."""
     name = ufunc.__name__
-    if not kwargs and method == "__call__" and name in UFUNCS and list not in map(type, inputs):
-        return _call(f"np.{name}", UFUNCS[name], inputs, kwargs)  # `array * tensor`: the rest would take as long again
+    if not kwargs and method == "__call__" and name in UFUNCS:  # `array * tensor`: the rest would take as long again
+        for x in inputs:
+            if isinstance(x, list | tuple):
+                break
+        else:
+            return _call(f"np.{name}", UFUNCS[name], inputs, kwargs)
     if kwargs.get("out") is not None:
         return _into(name, kwargs["out"], call_ufunc(ufunc, method, inputs, {**kwargs, "out": None}))
     kwargs = {k: v for k, v in kwargs.items() if k not in _UFUNC_DEFAULTS or not _is_same(v, _UFUNC_DEFAULTS[k])}

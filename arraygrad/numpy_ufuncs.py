@@ -110,7 +110,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "radians": lambda x: x * (math.pi / 180.0),
     "rad2deg": lambda x: x * (180.0 / math.pi),
     "degrees": lambda x: x * (180.0 / math.pi),
-    "divmod": divmod,
+    "divmod": lambda x1, x2: (ag.floor_divide(x1, x2), ag.remainder(x1, x2)),
     "logaddexp2": lambda x1, x2: ag.logaddexp(x1 * math.log(2.0), x2 * math.log(2.0)) / math.log(2.0),
     "heaviside": lambda x1, x2: ag.where(ag.equal(x1, 0), x2, ag.where(ag.greater(x1, 0), 1.0, 0.0)),
     "fmax": _fmax(ag.maximum),

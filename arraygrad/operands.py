@@ -34,8 +34,15 @@ def operand_of(op: Op, value: Any) -> Any:
     if is_array(value):
         return value
     if isinstance(value, NUMBERS):
-        # NumPy's scalars would change data types where Python's numbers do not.
-        return value.item() if hasattr(value, "item") else value
+        # NumPy's scalars, and types derived from Python's, would change data types where Python's numbers do not.
+        item: Any = value.item() if isinstance(value, NUMPY.generic) else value
+        if type(item) in (float, int, complex, bool):
+            return item
+        for plain in (int, float, complex):
+            if isinstance(item, plain):
+                return plain(item)
+        if isinstance(item, NUMPY.generic):  # a long double is its own item
+            return complex(item) if item.dtype.kind == "c" else float(item)
     raise ForeignOperandError(
         f"{op.name} takes tensors, arrays and numbers, got {type(value).__name__}; convert it with ag.tensor"
     )
@@ -57,16 +64,12 @@ def first_operand(op: Op, x1: Any, x2: Any) -> Any:
 
 def matched(op: Op, array1: Any, array2: Any) -> tuple[Any, Any, type]:
     """Two operands of different types as they meet, and the type of array that the kernel is for."""
-    if type(array1) in _PYTHON_NUMBERS:
+    if isinstance(array1, NUMBERS):
         return array1, array2, type(array2)
-    if type(array2) in _PYTHON_NUMBERS:
+    if isinstance(array2, NUMBERS):
         return array1, array2, type(array1)
     xp = common_backend(op.name, (array1, array2))
     return xp.same(array1), xp.same(array2), xp.array_type
-
-
-#: What `_operand` makes of numbers.
-_PYTHON_NUMBERS = frozenset((float, int, complex, bool))
 
 
 def same(xp: Any, operand: Any) -> Any:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import enum
+import functools
+import inspect
+import math
 import warnings
 from typing import Any
 
@@ -10,7 +14,7 @@ import pytest
 
 import arraygrad as ag
 from arraygrad.backends import NUMPY
-from arraygrad.declare import ArrayLike, elementwise
+from arraygrad.declare import ArrayLike, elementwise, once_differentiable
 from arraygrad.kernels import kernel_for
 from arraygrad.op import OPS
 
@@ -196,3 +200,209 @@ def test_what_stands_left_of_a_tensor_counts_as_in_numpy(left: Any) -> None:
 def test_two_numbers() -> None:
     assert ag.multiply(2.0, 3).item() == 6.0
     assert ag.add(True, 1).item() == 2
+
+
+# ---- What a trial of all this has found
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: ag.cross_entropy(ag.stack([x, ag.zeros_like(x)]), np.array(0)) ** 2,
+        lambda x: ag.log1p(ag.exp(-x)) ** 2,
+    ],
+    ids=["cross_entropy", "of its parts"],
+)
+def test_third_derivative(f: Any) -> None:
+    loss, s = math.log1p(math.exp(-0.3)), 1.0 / (1.0 + math.exp(0.3))  # s is minus the loss's derivative
+    slope = -s * (1.0 - s)
+    expected = 4 * s * slope - 2 * s * s * (1 - s) + 2 * loss * slope * (1 - 2 * s)
+    assert ag.grad(ag.grad(ag.grad(f)))(0.3).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_graph_that_is_recorded_backward_twice() -> None:
+    x = ag.tensor([0.3, -0.2, 0.5], requires_grad=True)
+    loss = ag.cross_entropy(x, np.array(0))
+    (g1,) = ag.gradients(loss, [x], create_graph=True)
+    (g2,) = ag.gradients(loss, [x], create_graph=True)
+    (both,) = ag.gradients(ag.sum(g1 * g1) + ag.sum(g2 * g2), [x], retain_graph=True)
+    (once,) = ag.gradients(ag.sum(g1 * g1), [x])
+    np.testing.assert_allclose(both.array, 2.0 * once.array, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["eigh", "svd", "qr"])
+def test_third_derivatives_where_a_result_is_dropped(name: str) -> None:
+    rng = np.random.default_rng(4)
+    a, d = rng.normal(size=(2, 3, 3))
+    if name == "eigh":
+        a, d = a + a.T, d + d.T
+    field = {"eigh": "eigenvalues", "svd": "S", "qr": "R"}[name]
+
+    def f(t: Any) -> Any:
+        return ag.sum(getattr(getattr(ag.linalg, name)(a + t * d), field) ** 3) ** 2
+
+    second = ag.grad(ag.grad(f))
+    step = 1e-4
+    expected = (second(step).item() - second(-step).item()) / (2 * step)
+    assert ag.grad(second)(0.0).item() == pytest.approx(expected, rel=1e-5)
+
+
+def _closure(factor: float) -> Any:
+    return lambda g, x: g * x * factor
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        (lambda g, x: 2.0 * g * x, lambda g, y: 4.0 * g * y),
+        (_closure(2.0), _closure(4.0)),
+        (functools.partial(lambda f, g, x: f * g * x, 2.0), functools.partial(lambda f, g, y: f * g * y, 4.0)),
+        (once_differentiable(_closure(2.0)), once_differentiable(_closure(4.0))),
+    ],
+    ids=["constants", "closures", "partials", "wrapped"],
+)
+def test_rules_that_differ_in_what_no_bytecode_shows(rules: Any, own_op: None) -> None:
+    def f(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
+        return x * x + 2.0 * y * y
+
+    if isinstance(rules[0], functools.partial):
+        rules = tuple(_Named(rule, name) for rule, name in zip(rules, "xy", strict=True))
+    op = elementwise(*rules)(f)
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    ag.sum(op(x, x)).backward()
+    assert x.grad is not None
+    assert x.grad.array.tolist() == [6.0, 12.0]
+
+
+class _Named:
+    """A rule without bytecode."""
+
+    def __init__(self, rule: Any, name: str) -> None:
+        self.rule = rule
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("g", name)]
+        )
+
+    def __call__(self, *args: Any) -> Any:
+        return self.rule(*args)
+
+
+def test_forwards_with_branches_and_state_run_each_time(own_op: None) -> None:
+    calls = []
+
+    @elementwise(lambda g, x2: g * x2, lambda g, x1: g * x1)
+    def branching(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
+        calls.append(1)
+        if hasattr(x2, "ndim") and x2.ndim == 0:
+            return x1 * 0.0
+        return xp.multiply(x1, x2)
+
+    x = ag.tensor([1.0, 2.0])
+    assert branching(x, ag.tensor(3.0)).array.tolist() == [0.0, 0.0]
+    assert branching(x, ag.tensor([3.0, 1.0])).array.tolist() == [3.0, 2.0]
+    assert len(calls) == 2
+
+
+def test_powers_by_numbers_are_the_operators() -> None:
+    assert (ag.tensor([True]) ** 2).dtype == (np.array([True]) ** 2).dtype
+    assert (ag.tensor([1.0, 4.0]) ** 0.5).array.tolist() == [1.0, 2.0]
+    assert not isinstance(kernel_for(OPS["pow"], np.ndarray, {}), np.ufunc)
+
+
+class _Integer(enum.IntEnum):
+    TWO = 2
+
+
+class _Float(float):
+    pass
+
+
+@pytest.mark.parametrize("number", [_Integer.TWO, _Float(2.0), np.longdouble(2.0), np.clongdouble(2.0)])
+def test_numbers_of_derived_types(number: Any) -> None:
+    x = ag.tensor(np.array([1.0, 3.0], np.float32), requires_grad=True)
+    for y in (x * number, number * x, ag.multiply(x, number), ag.multiply(number, x)):
+        assert y.dtype == (np.complex64 if isinstance(number, np.clongdouble) else np.float32)
+        assert y.detach().array.tolist() == [2.0, 6.0]
+    with pytest.raises(TypeError, match="multiply takes tensors, arrays and numbers, got str_"):
+        ag.multiply(x, np.str_("a"))
+
+
+def test_sequences_beside_tensors_in_numpys_functions() -> None:
+    class Row(list):  # type: ignore[type-arg]
+        pass
+
+    t = ag.tensor([1.0, 2.0], requires_grad=True)
+    for row in ((3.0, 4.0), [3.0, 4.0], Row([3.0, 4.0])):
+        for y in (np.multiply(row, t), np.multiply(t, row)):
+            assert y.detach().array.tolist() == [3.0, 8.0]
+    whole, rest = np.divmod(np.array([7.0, 5.0]), t)
+    assert (whole.detach().array.tolist(), rest.detach().array.tolist()) == ([7.0, 2.0], [0.0, 1.0])
+
+
+def test_second_derivative_of_logsumexp_where_a_term_is_lost_in_the_sum() -> None:
+    e = np.exp(-40.0)
+    np.testing.assert_allclose(ag.hessian(ag.logsumexp)(np.array([0.0, -40.0])).array, [[e, -e], [-e, e]], rtol=1e-12)
+    hessian = ag.hessian(lambda x: ag.cross_entropy(x, np.array(1)))(np.array([0.0, -40.0])).array
+    np.testing.assert_allclose(hessian, [[e, -e], [-e, e]], atol=2 * e)  # from 1 - softmax, which rounds to 0
+
+
+def test_shapes_that_no_array_has() -> None:
+    with pytest.raises(ValueError, match="axis"):
+        ag.mean(ag.tensor(2.0), axis=0)
+    with pytest.raises(ValueError, match="broadcast_to got float64"):
+        ag.broadcast_to(ag.tensor(2.0), (-1,))
+    big_endian = np.arange(300.0).astype(">f8")
+    assert NUMPY.where(big_endian > 5, big_endian, 0.0).dtype == np.where(big_endian > 5, big_endian, 0.0).dtype
+
+
+def test_a_gradient_that_cannot_be_written_to(own_op: None) -> None:
+    def rule(g: Any) -> Any:
+        grad = g * 1.0
+        grad.flags.writeable = False
+        return grad
+
+    @elementwise(rule)
+    def same(xp: Any, x: ArrayLike, /) -> Any:
+        return x * 1.0
+
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    (same(y) + y * 2.0 + same(y)).backward([1.0, 1.0])
+    assert x.grad is not None
+    assert x.grad.array.tolist() == [4.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["flip", "roll", "sum"])
+def test_a_list_that_changes_before_backward(name: str) -> None:
+    x = ag.tensor(np.arange(4.0).reshape(2, 2), requires_grad=True)
+    axis = [0]
+    if name == "sum":
+        y = ag.sum(x, axis=tuple(axis), keepdims=True)
+    else:
+        y = ag.flip(x, axis=axis) if name == "flip" else ag.roll(x, [1], axis=axis)  # type: ignore[arg-type]
+    axis[0] = 1
+    y.backward(np.array([[1.0, 2.0], [3.0, 4.0]])[: len(y)])
+    assert x.grad is not None
+    assert x.grad.array.tolist() == ([[1.0, 2.0], [1.0, 2.0]] if name == "sum" else [[3.0, 4.0], [1.0, 2.0]])
+
+
+def test_a_view_by_a_list_that_changes_before_it_is_read_again() -> None:
+    x = ag.tensor(np.arange(4.0).reshape(2, 2), requires_grad=True)
+    y = x * 1.0
+    axis = [0]
+    view = ag.flip(y, axis=axis)  # type: ignore[arg-type]
+    axis[0] = 1
+    y *= 2.0  # the view gets a new history, from what led to it
+    view.backward(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    assert x.grad is not None
+    assert x.grad.array.tolist() == [[6.0, 8.0], [2.0, 4.0]]
+
+
+def test_cross_entropy_of_batches() -> None:
+    logits = RNG.normal(size=(3, 4))
+    targets = np.array([0, 2, 1])
+    losses = ag.vmap(ag.cross_entropy)(logits, targets)
+    expected = [ag.cross_entropy(row, np.asarray(target)).item() for row, target in zip(logits, targets, strict=True)]
+    np.testing.assert_allclose(losses.array, expected)
+    with pytest.raises(ValueError, match="a target is outside the 4 classes"):
+        ag.vmap(ag.cross_entropy)(logits, np.array([0, 4, 1]))

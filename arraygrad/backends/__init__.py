@@ -281,6 +281,14 @@ def is_complex(x: Any) -> bool:
     return array.dtype in namespaces[type(array)].complex_dtypes
 
 
+def is_any_true(xp: Any, x: Array) -> bool:
+    """Tell whether an element is true, in any of the cases of a batch."""
+    while xp.is_batched:
+        x = x.value
+        xp = namespaces[type(x)]
+    return bool(xp.any(x))
+
+
 def is_number(obj: object) -> bool:
     """Tell whether `obj` is one of Python's or NumPy's numbers."""
     return isinstance(obj, NUMBERS)

@@ -60,7 +60,7 @@ class NumpyBackend(Backend):
         return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
 
     def mean(self, x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
-        if x.dtype.itemsize < 4 or x.dtype.kind not in "fc" or not x.size:
+        if x.dtype.itemsize < 4 or x.dtype.kind not in "fc" or not x.size or not x.ndim:
             return np.mean(x, axis=axis, keepdims=keepdims)
         total = np.add.reduce(x, axis=axis, keepdims=keepdims)
         return total / (x.size // total.size)
@@ -77,7 +77,7 @@ class NumpyBackend(Backend):
         return self.namespace().expand_dims(x, axis=axis)
 
     def broadcast_to(self, x: Array, /, shape: tuple[int, ...]) -> Array:
-        if x.ndim or type(x) is not np.ndarray:
+        if x.ndim or type(x) is not np.ndarray or min(shape, default=0) < 0:
             return np.broadcast_to(x, shape)
         view: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
         view.flags.writeable = False
@@ -100,7 +100,8 @@ class NumpyBackend(Backend):
             x, zero, is_kept = x1, x2, True
         else:
             return np.where(condition, x1, x2)
-        if str(zero) != "0.0" or x.size < 256 or x.dtype.char not in "df" or condition.shape != x.shape:
+        is_plain = x.dtype.char in "df" and x.dtype.isnative and x.size >= 256 and condition.shape == x.shape
+        if str(zero) != "0.0" or not is_plain:
             return np.where(condition, x1, x2)
         return _or_zero(condition if is_kept else ~condition, x)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, cast
 
-from arraygrad.backends import Array, is_number
+from arraygrad.backends import Array, is_any_true, is_number
 from arraygrad.modes import are_values_checked
 from arraygrad.op import elementwise, general
 from arraygrad.ops.statistical import Axis, reciprocal, reduced_axes, restore_axes, widened
@@ -28,9 +28,12 @@ def _log_of_sum(xp: Any, e: Array, axis: Axis) -> Array:
 
 
 def _exp_and_total(xp: Any, shifted: Array, axis: Axis) -> tuple[Array, Array]:
-    """`exp` and its sum, at least 1, which the largest element adds to it, unless all are -inf."""
+    """`exp` and its sum: at least 1, which the largest element adds to it, or 0.5 where all are -inf.
+
+    (At 1 itself `maximum` would have a tie, and half of its gradient be lost where derivatives are recorded.)
+    """
     e = xp.exp(shifted)
-    return e, xp.maximum(xp.sum(e, axis=axis, keepdims=True), 1.0)
+    return e, xp.maximum(xp.sum(e, axis=axis, keepdims=True), 0.5)
 
 
 def _softmax(xp: Any, x: Array, axis: Axis) -> Array:
@@ -94,7 +97,7 @@ def _cross_entropy(xp: Any, logits: ArrayLike, targets: ArrayLike, /, *, axis: i
     if xp.numpy_dtype(targets.dtype).kind not in "iu":
         raise TypeError("targets must be integers, the indices of classes")
     chosen = _beside_classes(xp, targets, logits.shape, along)
-    if are_values_checked() and xp.any((chosen < 0) | (chosen >= classes)):
+    if are_values_checked() and is_any_true(xp, (chosen < 0) | (chosen >= classes)):
         raise ValueError(f"a target is outside the {classes} classes")
     shifted, _ = _shifted(xp, logits, along)
     e, total = _exp_and_total(xp, shifted, along)
