@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from arraygrad.op import Op
 
 
+_KINDS: tuple[Any, ...] = (int, float, complex)
+
+
 class ForeignOperandError(DtypeError):
     """An operand of a type that this library does not know: operators give it its turn."""
 
@@ -38,9 +41,9 @@ def operand_of(op: Op, value: Any) -> Any:
         item: Any = value.item() if isinstance(value, NUMPY.generic) else value
         if type(item) in (float, int, complex, bool):
             return item
-        for plain in (int, float, complex):
-            if isinstance(item, plain):
-                return plain(item)
+        for kind in _KINDS:
+            if isinstance(item, kind):
+                return kind(item)
         if isinstance(item, NUMPY.generic):  # a long double is its own item
             return complex(item) if item.dtype.kind == "c" else float(item)
     raise ForeignOperandError(
