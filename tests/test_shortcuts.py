@@ -139,6 +139,24 @@ def test_a_square_as_a_product() -> None:
     assert twice.array.tolist() == [18.0, -12.0]
 
 
+@pytest.mark.parametrize("rule", [lambda g, x: g, lambda g, x: g[...]], ids=["itself", "a view"])
+def test_a_cotangent_that_a_rule_hands_on_is_not_doubled_in_place(rule: Any, own_op: None) -> None:
+    def rules() -> Any:  # of the same code
+        return (lambda g, x: g), (lambda g, y: g)
+
+    @elementwise(*(rules() if rule(np.ones(1), None).base is None else (rule, rule)))
+    def total(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
+        return x + y
+
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    seed = np.array([1.0, 1.0])
+    (total(y, y) + y).backward(seed)
+    assert x.grad is not None
+    assert x.grad.array.tolist() == [3.0, 3.0]
+    assert seed.tolist() == [1.0, 1.0]
+
+
 def test_what_a_rule_returns_and_somebody_else_holds_is_not_written_to(own_op: None) -> None:
     kept: list[np.ndarray] = []
 
