@@ -259,17 +259,14 @@ def _runner(op: Op) -> Callable[..., Sequence[Any]]:
             )
         if counts == [1, 1]:
             rule1, rule2 = functions
-            # In `x * x` one product serves both, and is doubled in place: of 10**6 elements, in half the time.
+            # In `x * x` one product serves both: of 10**6 elements, in two thirds of the time.
             is_symmetric = _are_same(rule1, rule2)
 
             def run_binary(xp: Any, g: Array, saved: Any, edges: Any) -> Sequence[Any]:
                 box1, box2 = saved
                 if is_symmetric and box1 is box2:
                     grad = rule1(g, box1[0])
-                    if grad is g or not xp.counts_references or grad.base is not None or not xp.is_writable(grad):
-                        return grad, grad  # it may be somebody's
-                    grad += grad
-                    return grad, None
+                    return grad, grad
                 return (
                     None if edges[0] is None else rule1(g, box1[0]),
                     None if edges[1] is None else rule2(g, box2[0]),

@@ -157,6 +157,17 @@ def test_a_cotangent_that_a_rule_hands_on_is_not_doubled_in_place(rule: Any, own
     assert seed.tolist() == [1.0, 1.0]
 
 
+def test_a_hook_on_the_node_of_a_square_sees_both_gradients() -> None:
+    seen = []
+    x = ag.tensor([3.0], requires_grad=True)
+    y = x * x
+    y.grad_fn.register_hook(lambda grads, outputs: seen.append([grad.array.tolist() for grad in grads]))
+    y.backward([1.0])
+    assert seen == [[[3.0], [3.0]]]
+    assert x.grad is not None
+    assert x.grad.array.tolist() == [6.0]
+
+
 def test_what_a_rule_returns_and_somebody_else_holds_is_not_written_to(own_op: None) -> None:
     kept: list[np.ndarray] = []
 
