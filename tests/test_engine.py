@@ -319,10 +319,15 @@ def test_time_per_node_is_the_same_in_a_long_chain() -> None:
         assert x.grad.item() == 1.0
         return elapsed / count * 1e6
 
-    few = [microseconds(1000) for _ in range(20)]
-    many = microseconds(1_000_000)
-    few += [microseconds(1000) for _ in range(20)]
-    assert many <= 1.5 * sorted(few)[len(few) // 2], (many, sorted(few))
+    samples = []
+    for _ in range(3):  # others may use this machine, too: one undisturbed sample is enough
+        few = [microseconds(1000) for _ in range(20)]
+        many = microseconds(1_000_000)
+        few += [microseconds(1000) for _ in range(20)]
+        samples.append((many, sorted(few)[len(few) // 2]))
+        if many <= 1.5 * samples[-1][1]:
+            return
+    pytest.fail(f"microseconds a node, of many and of few: {samples}")
 
 
 def test_a_million_nodes_dropped_without_backward() -> None:
