@@ -177,9 +177,9 @@ def on_one_array(op: Op) -> Callable[..., Tensor]:
     saves_statics = any(at.get(name) for rule in op.rules.values() for name in rule.names)
     long_way = generic(op)
 
-    def call(x: Any, /, *args: Any, **kwargs: Any) -> Tensor:
+    def call(x: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Tensor:
         if type(x) is not Tensor or "dtype" in kwargs or record.observer is not None or several_devices:
-            return long_way(x, *args, **kwargs)
+            return long_way(**kwargs) if x is _MISSING else long_way(x, *args, **kwargs)
         for value in (*args, *kwargs.values()):
             if isinstance(value, _NumpyScalar):
                 return long_way(x, *args, **kwargs)
@@ -196,7 +196,7 @@ def on_one_array(op: Op) -> Callable[..., Tensor]:
         if (
             is_view
             and is_view_of(result, array)
-            and link(out, x, (op, frozen([*args]), {k: frozen(v) for k, v in kwargs.items()}))
+            and link(out, x, (op, frozen(args), {k: frozen(v) for k, v in kwargs.items()}))
         ):
             return out
         if is_constant or not grad_enabled():

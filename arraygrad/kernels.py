@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from arraygrad.backends import Array, Backend, common_backend, namespaces, several_devices
@@ -42,12 +43,11 @@ def _two(xp: Any, x1: Array, x2: Array, /) -> Array:
 
 def _function_called(forward: Callable[..., Array], arity: int) -> str | None:
     """The name of the function that is all that `forward` calls, None if it does anything else."""
-    code = getattr(forward, "__code__", None)
     pattern = (_one if arity == 1 else _two).__code__
-    if code is None or code.co_code != pattern.co_code or len(code.co_names) != 1:
+    if type(forward) is not FunctionType:  # what has a function's code may do more than run it
         return None
-    name: str = code.co_names[0]
-    return name
+    code = forward.__code__
+    return code.co_names[0] if code.co_code == pattern.co_code and len(code.co_names) == 1 else None
 
 
 def _in_scope(op: Op, xp: Backend, kernel: Kernel) -> Kernel:

@@ -44,8 +44,10 @@ def _box_maker(op: Op, name: str) -> Callable[[Sequence[Any], Any], Any]:
 
 
 def frozen(value: Any) -> Any:
-    """An argument as it is now: a list may change before backward."""
-    return tuple([frozen(item) for item in value]) if type(value) is list else value
+    """An argument as it is now: a list, also one among others, may change before backward."""
+    if isinstance(value, list):
+        return [frozen(item) for item in value]
+    return tuple([frozen(item) for item in value]) if type(value) is tuple else value
 
 
 def _fact(value: Any, fact: str) -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 import arraygrad as ag
 from arraygrad.backends import NUMPY
-from arraygrad.declare import ArrayLike, elementwise, once_differentiable
+from arraygrad.declare import ArrayLike, Part, elementwise, general, linear, once_differentiable
 from arraygrad.kernels import kernel_for
 from arraygrad.op import OPS
 
@@ -425,6 +425,92 @@ def test_a_view_by_a_list_that_changes_before_it_is_read_again() -> None:
     view.backward(np.array([[1.0, 2.0], [3.0, 4.0]]))
     assert x.grad is not None
     assert x.grad.array.tolist() == [[6.0, 8.0], [2.0, 4.0]]
+
+
+def test_a_list_stays_a_list_for_rules_and_views(own_op: None) -> None:
+    @general(lambda g, rows: Part(rows, g))
+    def rows_of(xp: Any, x: ArrayLike, /, rows: Any) -> Any:
+        return x[rows]
+
+    @linear(lambda g, x_shape: g.reshape(x_shape), is_view=True)
+    def begun_with(xp: Any, x: ArrayLike, sizes: Any, /) -> Any:
+        return x.reshape(sizes + [-1])  # noqa: RUF005  fails for a tuple, on purpose
+
+    x = ag.tensor(np.ones((3, 4)), requires_grad=True)
+    ag.sum(rows_of(x, [0, 1])).backward()
+    assert x.grad is not None
+    assert x.grad.array.sum(axis=1).tolist() == [4.0, 4.0, 0.0]
+    y = ag.tensor([1.0, 2.0], requires_grad=True)
+    h = y * 1.0
+    view = begun_with(h, [1])
+    h *= 2.0
+    ag.sum(view).backward()
+    assert y.grad is not None
+    assert y.grad.array.tolist() == [2.0, 2.0]
+
+
+def test_a_list_in_a_tuple_that_changes_before_backward() -> None:
+    a, b = RNG.normal(size=(2, 3, 3, 3))
+    x = ag.tensor(a, requires_grad=True)
+    axes = ([0], [2])
+    y = ag.tensordot(x, b, axes=axes)
+    axes[1][0] = 1
+    y.sum().backward()
+    assert x.grad is not None
+    expected = b.sum(axis=(0, 1))[:, None, None] * np.ones((3, 3, 3))
+    np.testing.assert_allclose(x.grad.array, expected)
+
+
+class _Twice:
+    """Has the code of a function and does more."""
+
+    def __init__(self, function: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.__code__ = function.__code__
+        self.__signature__ = inspect.signature(function)
+
+    def __call__(self, *args: Any) -> Any:
+        return 2.0 * self.__wrapped__(*args)  # type: ignore[attr-defined]
+
+
+def test_what_wraps_a_function_is_called(own_op: None) -> None:
+    def g(xp: Any, x: ArrayLike, /) -> Any:
+        return xp.sin(x)
+
+    class Both:
+        def both(self, xp: Any, x: Any) -> Any:
+            return 10.0 * xp.exp(x)
+
+        def f(self, xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
+            return self.both(xp, x)
+
+    doubled: Any = elementwise(lambda g, x: g)(_Twice(g))
+    assert doubled(ag.tensor([1.0])).array.tolist() == [2.0 * np.sin(1.0)]
+    bound: Any = elementwise(lambda g, x: g, lambda g, x: g)(Both().f)
+    assert bound(ag.tensor([0.0]), ag.tensor([5.0])).array.tolist() == [10.0]
+
+
+def test_an_array_with_a_default(own_op: None) -> None:
+    @general(lambda g, scale: g * scale)
+    def scaled(xp: Any, x: ArrayLike = 1.5, /, scale: float = 2.0) -> Any:
+        return x * scale
+
+    assert scaled().item() == 3.0  # type: ignore[call-arg]
+    assert scaled(scale=4.0).item() == 6.0  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"sum: missing a required argument: 'x'; its signature is \(x"):
+        ag.sum()  # type: ignore[call-arg]
+
+
+def test_rules_that_save_the_same_for_two_inputs(own_op: None) -> None:
+    @elementwise(lambda g, out: g * out, lambda g, out: g * out)
+    def joined(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
+        return xp.exp(x + y)
+
+    x, y = ag.tensor([0.5], requires_grad=True), ag.tensor([0.25], requires_grad=True)
+    ag.sum(joined(x, y)).backward()
+    for leaf in (x, y):
+        assert leaf.grad is not None
+        np.testing.assert_allclose(leaf.grad.array, np.exp([0.75]))
 
 
 def test_cross_entropy_of_batches() -> None:
