@@ -144,7 +144,9 @@ def generic(op: Op) -> Callable[..., Tensor]:
                 type(source) is Tensor
                 and is_view_of(result, source.array)
                 and link(
-                    out, source, (op, frozen(raw[1:positional]), {k: frozen(v) for k, v in keyword_values.items()})
+                    out,
+                    source,
+                    (op, frozen(tuple(raw[1:positional])), {k: frozen(v) for k, v in keyword_values.items()}),
                 )
             ):
                 return out

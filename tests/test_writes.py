@@ -225,6 +225,10 @@ def test_augmented_assignment_to_an_item_is_one_write() -> None:
     y = leaf([1.0, 2.0, 3.0]) * 1.0
     y[1:] += 1.0
     assert y.version == 1
+    with ag.detect_anomaly():  # which the operations' general caller is for
+        z = leaf([1.0, 2.0, 3.0]) * 1.0
+        z[1:] += 1.0
+    assert z.version == 1
     with ag.no_grad():
         y[0] *= 2.0
     assert y.version == 2
