@@ -10,6 +10,7 @@ from arraygrad import record
 from arraygrad.backends import NUMPY, Array, Backend, common_backend, namespaces, several_devices
 from arraygrad.errors import DtypeError, ShapeError
 from arraygrad.explain import explain, explain_memory
+from arraygrad.kernels import in_scope
 from arraygrad.modes import grad_enabled
 from arraygrad.node import FunctionNode, output_node
 from arraygrad.operands import (
@@ -22,7 +23,7 @@ from arraygrad.operands import (
     operand_of,
     same,
 )
-from arraygrad.saving import frozen, saver
+from arraygrad.saving import saver
 from arraygrad.tensor import Tensor
 from arraygrad.views import history, link
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from arraygrad.op import Op
 
 _NumpyScalar = NUMPY.generic
+_CHANGING = (list, _NumpyScalar)  # what `_as_it_is_now` changes
 _new_tensor = Tensor.__new__
 
 
@@ -89,8 +91,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
     def plain_call(*args: Any, **kwargs: Any) -> Tensor:
         values = bind(args, kwargs)
         for i in statics_at:
-            if isinstance(values[i], _NumpyScalar):  # an axis, or a number that must not change data types
-                values[i] = values[i].item()
+            values[i] = _as_it_is_now(values[i])
         raw = values.copy()
         operands: list[Any] = []
         if takes_sequence:
@@ -123,7 +124,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
         keyword_values = dict(zip(keywords, raw[positional:])) if keywords else {}  # noqa: B905  costs 0.1 us
         try:
             if several_devices:
-                result = _in_scope(xp, arrays[0], forward, *raw[:positional], **keyword_values)
+                result = in_scope(xp, arrays[0], forward, xp, *raw[:positional], **keyword_values)
             else:
                 result = forward(xp, *raw[:positional], **keyword_values)
         except MemoryError as error:
@@ -143,11 +144,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
             if (
                 type(source) is Tensor
                 and is_view_of(result, source.array)
-                and link(
-                    out,
-                    source,
-                    (op, frozen(tuple(raw[1:positional])), {k: frozen(v) for k, v in keyword_values.items()}),
-                )
+                and link(out, source, (op, tuple(raw[1:positional]), keyword_values))
             ):
                 return out
         if is_constant or not grad_enabled():
@@ -156,13 +153,7 @@ def generic(op: Op) -> Callable[..., Tensor]:
         edges = tuple([history(value) if type(value) is Tensor else None for value in candidates])
         if edges.count(None) == len(edges) or (dtype_at is not None and not is_floating(result)):
             return out
-        node = out._node = FunctionNode()
-        node.op = op
-        node.edges = edges
-        node.shape = result.shape
-        node.dtype = result.dtype
-        node.saved = save(edges, values, out)
-        node.extras = None if record.observer is None else record.observer.extras(node, values, out)
+        out._node = _made(op, save, edges, result, values, out)
         return out
 
     return call
@@ -176,14 +167,14 @@ def on_one_array(op: Op) -> Callable[..., Tensor]:
     forward, save, is_view, is_constant = op.forward, saver(op), op.is_view, op.kind == "constant"
     at = {name: i for i, name in enumerate(op.signature.parameters)}
     defaults = [p.default for p in op.signature.parameters.values()]
-    saves_statics = any(at.get(name) for rule in op.rules.values() for name in rule.names)
+    saves_statics = any(at.get(name, 0) > 0 for rule in op.rules.values() for name in rule.names)
     long_way = generic(op)
 
     def call(x: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Tensor:
-        if type(x) is not Tensor or "dtype" in kwargs or record.observer is not None or several_devices:
+        if type(x) is not Tensor or kwargs.get("dtype") is not None or record.observer is not None or several_devices:
             return long_way(**kwargs) if x is _MISSING else long_way(x, *args, **kwargs)
         for value in (*args, *kwargs.values()):
-            if isinstance(value, _NumpyScalar):
+            if isinstance(value, _CHANGING) or (type(value) is tuple and list in map(type, value)):
                 return long_way(x, *args, **kwargs)
         array = x.array
         try:
@@ -195,11 +186,7 @@ def on_one_array(op: Op) -> Callable[..., Tensor]:
         out = _new_tensor(Tensor)
         out.array = result
         out._node = out._grad = out._box = out._storage = out._view = None
-        if (
-            is_view
-            and is_view_of(result, array)
-            and link(out, x, (op, frozen(args), {k: frozen(v) for k, v in kwargs.items()}))
-        ):
+        if is_view and is_view_of(result, array) and link(out, x, (op, args, kwargs)):
             return out
         if is_constant or not grad_enabled():
             return out
@@ -211,16 +198,31 @@ def on_one_array(op: Op) -> Callable[..., Tensor]:
             values += [*args, *defaults[len(args) + 1 :]]
             for name, value in kwargs.items():
                 values[at[name]] = value
-        node = out._node = FunctionNode()
-        node.op = op
-        node.edges = (edge,)
-        node.shape = result.shape
-        node.dtype = result.dtype
-        node.saved = save(node.edges, values, out)
-        node.extras = None
+        out._node = _made(op, save, (edge,), result, values, out)
         return out
 
     return call
+
+
+def _made(op: Op, save: Any, edges: tuple[Any, ...], result: Array, values: Any, out: Any) -> FunctionNode:
+    """The node of a call: `result` is its first result, `out` what it returns."""
+    node = FunctionNode()
+    node.op = op
+    node.edges = edges
+    node.shape = result.shape
+    node.dtype = result.dtype
+    node.saved = save(edges, values, out)
+    node.extras = None if record.observer is None else record.observer.extras(node, values, out)
+    return node
+
+
+def _as_it_is_now(value: Any) -> Any:
+    """An argument that is no array: backward, and views whose history is made anew, see it as it was in the call."""
+    if isinstance(value, _NumpyScalar):  # an axis, or a number that must not change data types
+        return value.item()
+    if isinstance(value, list):
+        return [_as_it_is_now(item) for item in value]
+    return tuple([_as_it_is_now(item) for item in value]) if type(value) is tuple else value
 
 
 def _wrap_several(op: Op, save: Any, xp: Backend, results: Any, operands: Any, candidates: Any, values: Any) -> Any:
@@ -232,22 +234,10 @@ def _wrap_several(op: Op, save: Any, xp: Backend, results: Any, operands: Any, c
     out = op.outputs(*map(Tensor, arrays))
     edges = tuple([history(value) if type(value) is Tensor else None for value in candidates])
     if edges.count(None) < len(edges) and grad_enabled():
-        node = FunctionNode()
-        node.op, node.edges = op, edges
-        node.shape, node.dtype = arrays[0].shape, arrays[0].dtype
-        node.saved = save(edges, values, out)
-        node.extras = None if record.observer is None else record.observer.extras(node, values, out)
+        node = _made(op, save, edges, arrays[0], values, out)
         for position, tensor in enumerate(out):
             if is_floating(tensor.array):
                 tensor._node = output_node(node, position, tensor.array)
         references = [tensor._node and weakref.ref(tensor._node) for tensor in out]
         node.extras = (node.extras or {}) | {"outputs": references}
     return out
-
-
-def _in_scope(xp: Backend, array: Array, forward: Callable[..., Array], *args: Any, **kwargs: Any) -> Array:
-    """Run a forward where its operands are: CuPy allocates on the current device."""
-    if type(array) not in several_devices:
-        return forward(xp, *args, **kwargs)
-    with xp.scope(xp.device(array)):
-        return forward(xp, *args, **kwargs)

@@ -143,7 +143,7 @@ def run(
     except BaseException as error:
         for tensor, previous in reversed(retained):
             tensor._grad = previous
-        _note_failure(roots, f"{type(error).__name__}: {error}")
+        _note_failure(roots, between, f"{type(error).__name__}: {error}")
         raise
     for accumulator, _ in leaves:
         if accumulator.extras is not None:
@@ -156,7 +156,7 @@ def run(
     ]
 
 
-def _note_failure(roots: Iterable[Node], failure: str) -> None:
+def _note_failure(roots: Iterable[Node], between: set[Node] | None, failure: str) -> None:
     """Let the nodes that ran before a failure, and hence are released, tell of it."""
     seen: set[Node] = set()
     pending = list(roots)
@@ -164,7 +164,7 @@ def _note_failure(roots: Iterable[Node], failure: str) -> None:
         node = pending.pop()
         if node not in seen and not isinstance(node, AccumulateGrad):
             seen.add(node)
-            if node.saved is None:
+            if node.saved is None and (between is None or not between.isdisjoint(node.edges)):
                 node.extras = (node.extras or {}) | {"failure": failure}
             pending += [edge for edge in node.edges if edge is not None]
 
@@ -355,7 +355,7 @@ def _lift(xp: Backend, node: FunctionNode, edge: Any, position: int, grad: Any, 
         return None
     if type(grad) is OutputPart:
         parts = [None] * len(edge.op.outputs._fields) if buffer is None or buffer.array is None else buffer.array
-        present = parts[grad.position]  # a result that was dropped may have been given a node more than once
+        present = parts[grad.position]  # two threads may each have given a dropped result a node
         parts[grad.position] = grad.g if present is None else xp.lift(present + grad.g)
         if buffer is None:
             return parts

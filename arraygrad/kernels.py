@@ -28,7 +28,7 @@ def kernel_for(op: Op, array_type: type, kernels: dict[type, Kernel]) -> Kernel:
     name = _function_called(op.forward, len(op.inputs))
     kernel: Kernel = functools.partial(op.forward, xp) if name is None else getattr(xp, name)
     if array_type in several_devices:
-        kernel = _in_scope(op, xp, kernel)
+        kernel = _on_one_device(op, xp, kernel)
     kernels[array_type] = kernel
     return kernel
 
@@ -50,13 +50,18 @@ def _function_called(forward: Callable[..., Array], arity: int) -> str | None:
     return code.co_names[0] if code.co_code == pattern.co_code and len(code.co_names) == 1 else None
 
 
-def _in_scope(op: Op, xp: Backend, kernel: Kernel) -> Kernel:
-    """Let a kernel run where its operands are: CuPy allocates on the current device."""
+def in_scope(xp: Backend, array: Array, kernel: Kernel, *args: Any, **kwargs: Any) -> Array:
+    """Run a kernel where its operands are: CuPy allocates on the current device."""
+    with xp.scope(xp.device(array)):
+        return kernel(*args, **kwargs)
+
+
+def _on_one_device(op: Op, xp: Backend, kernel: Kernel) -> Kernel:
+    """A kernel that refuses operands on two devices, and runs where they are."""
 
     def run(*operands: Any) -> Array:
         arrays = [operand for operand in operands if type(operand) is xp.array_type]
         common_backend(op.name, arrays)
-        with xp.scope(xp.device(arrays[0])):
-            return kernel(*operands)
+        return in_scope(xp, arrays[0], kernel, *operands)
 
     return run

@@ -99,8 +99,6 @@ class ArrayMethods(NumpyMethods):
 
     def sum(self, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
         """`arraygrad.sum`."""
-        if dtype is None:
-            return ops.sum(self, axis=axis, keepdims=keepdims)
         return ops.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     def mean(self, axis: Axis = None, *, keepdims: bool = False) -> Tensor:

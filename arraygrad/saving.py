@@ -35,19 +35,12 @@ def _box_maker(op: Op, name: str) -> Callable[[Sequence[Any], Any], Any]:
         return lambda values, out: box_of(values[i]) if type(values[i]) is Tensor else (values[i],)
     if name in names:
         i = names.index(name)
-        return lambda values, out: (frozen(values[i]),)
+        return lambda values, out: (values[i],)
     source, _, fact = name.rpartition("_")
     i = names.index(source)
     if op.takes_sequence:
         return lambda values, out: (tuple([_fact(value, fact) for value in values[i]]),)
     return lambda values, out: (_fact(values[i], fact),)
-
-
-def frozen(value: Any) -> Any:
-    """An argument as it is now: a list, also one among others, may change before backward."""
-    if isinstance(value, list):
-        return [frozen(item) for item in value]
-    return tuple([frozen(item) for item in value]) if type(value) is tuple else value
 
 
 def _fact(value: Any, fact: str) -> Any:

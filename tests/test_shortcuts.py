@@ -521,3 +521,17 @@ def test_cross_entropy_of_batches() -> None:
     np.testing.assert_allclose(losses.array, expected)
     with pytest.raises(ValueError, match="a target is outside the 4 classes"):
         ag.vmap(ag.cross_entropy)(logits, np.array([0, 4, 1]))
+
+
+def test_only_nodes_that_ran_tell_of_a_failure(own_op: None) -> None:
+    @elementwise(lambda g: g.no_such_thing)
+    def broken(xp: Any, x: ArrayLike, /) -> Any:
+        return x * 1.0
+
+    w, u = ag.tensor([1.0], requires_grad=True), ag.tensor([2.0], requires_grad=True)
+    v = ag.exp(w)
+    v.backward()
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        ag.gradients(ag.exp(broken(ag.exp(u))) + v, [u])
+    with pytest.raises(ag.GraphError, match="specify retain_graph=True in the first call"):
+        v.backward()

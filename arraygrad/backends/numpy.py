@@ -92,18 +92,19 @@ class NumpyBackend(Backend):
         return np.zeros(x.shape, x.dtype if dtype is None else dtype)
 
     def where(self, condition: Any, x1: Any, x2: Any, /) -> Array:
-        if getattr(condition, "dtype", None) != np.bool_:
-            return np.where(condition, x1, x2)
-        if type(x1) is float and type(x2) is np.ndarray:
-            x, zero, is_kept = x2, x1, False
-        elif type(x2) is float and type(x1) is np.ndarray:
-            x, zero, is_kept = x1, x2, True
-        else:
-            return np.where(condition, x1, x2)
-        is_plain = x.dtype.char in "df" and x.dtype.isnative and x.size >= 256 and condition.shape == x.shape
-        if str(zero) != "0.0" or not is_plain:
-            return np.where(condition, x1, x2)
-        return _or_zero(condition if is_kept else ~condition, x)
+        zero, x = (x1, x2) if type(x1) is float else (x2, x1)
+        if (
+            type(zero) is float
+            and type(x) is np.ndarray
+            and x.size >= 256  # of fewer, the calls take longer than the branches
+            and x.dtype.char in "df"
+            and x.dtype.isnative
+            and getattr(condition, "dtype", None) == np.bool_
+            and condition.shape == x.shape
+            and str(zero) == "0.0"  # which -0.0 is not
+        ):
+            return _or_zero(~condition if zero is x1 else condition, x)
+        return np.where(condition, x1, x2)
 
     def device(self, array: Array) -> str:
         return "cpu"

@@ -12,7 +12,8 @@ from arraygrad.errors import DtypeError, ShapeError, format_shape
 from arraygrad.op import general, linear
 from arraygrad.tensor import ArrayLike, Tensor
 
-_PLAIN = frozenset((int, type(None)))
+#: What `operator.index` would leave as it is.
+_PLAIN_BOUNDS = frozenset((int, type(None)))
 
 
 def raw_index(xp: Backend, array: Array, index: Any) -> Any:
@@ -23,7 +24,7 @@ def raw_index(xp: Backend, array: Array, index: Any) -> Any:
         return index
     if isinstance(index, slice):
         parts = (index.start, index.stop, index.step)
-        if _PLAIN.issuperset(map(type, parts)):
+        if _PLAIN_BOUNDS.issuperset(map(type, parts)):
             return index
         return slice(*[None if part is None else operator.index(part) for part in parts])
     if isinstance(index, Tensor):
